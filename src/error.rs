@@ -1,0 +1,380 @@
+//! What can be wrong with a call. Each error carries the numbers that a caller needs to decide what to do next, and after
+//! each of them the pool is as it was before the call.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::block::{BlockId, ShardId};
+
+/// Why a pool or a worker could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// A pool needs at least one block.
+    NoBlocks,
+    /// More blocks than ids.
+    TooManyBlocks {
+        /// Blocks asked for.
+        asked: usize,
+        /// [`MAX_BLOCKS`](crate::MAX_BLOCKS).
+        max: usize,
+    },
+    /// `max_blocks` is below `blocks`.
+    MaxBelowBlocks {
+        /// Blocks asked to be online from the start.
+        blocks: usize,
+        /// The smaller bound.
+        max_blocks: usize,
+    },
+    /// The block size is zero or absurd.
+    BlockSize {
+        /// Positions asked for.
+        asked: usize,
+        /// [`MAX_BLOCK_SIZE`](crate::MAX_BLOCK_SIZE).
+        max: usize,
+    },
+    /// The event ring would have more slots than the pool accepts.
+    TooManyEvents {
+        /// Slots asked for.
+        asked: usize,
+        /// Most slots.
+        max: usize,
+    },
+    /// The allocator of the host had no memory for this.
+    OutOfMemory {
+        /// Size of the request that failed.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for CreateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoBlocks => write!(f, "a pool needs at least one block"),
+            Self::TooManyBlocks { asked, max } => {
+                write!(f, "{asked} blocks are more than the {max} ids of a shard")
+            }
+            Self::MaxBelowBlocks { blocks, max_blocks } => {
+                write!(
+                    f,
+                    "max_blocks {max_blocks} is below the {blocks} blocks that start online"
+                )
+            }
+            Self::BlockSize { asked, max } => {
+                write!(f, "block size {asked} is not between 1 and {max} positions")
+            }
+            Self::TooManyEvents { asked, max } => {
+                write!(f, "an event ring of {asked} slots is over the most, {max}")
+            }
+            Self::OutOfMemory { bytes } => write!(f, "no memory for {bytes} bytes of bookkeeping"),
+        }
+    }
+}
+impl Error for CreateError {}
+
+/// A promise was not given. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// More than the shard has: waiting cannot help.
+    NeverFits {
+        /// Where.
+        shard: ShardId,
+        /// Blocks needed.
+        needed: usize,
+        /// Blocks that the shard has.
+        capacity: usize,
+    },
+    /// Not now: others hold or were promised what is missing.
+    Shortfall {
+        /// Where.
+        shard: ShardId,
+        /// Blocks needed.
+        needed: usize,
+        /// Blocks that are free or idle and promised to nobody.
+        available: usize,
+        /// Blocks that come back by themselves when a fence passes.
+        quarantined: usize,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NeverFits {
+                shard,
+                needed,
+                capacity,
+            } => {
+                write!(
+                    f,
+                    "shard {shard}: {needed} blocks never fit in a capacity of {capacity}"
+                )
+            }
+            Self::Shortfall {
+                shard,
+                needed,
+                available,
+                quarantined,
+            } => {
+                write!(
+                    f,
+                    "shard {shard}: {needed} blocks needed, {available} available ({quarantined} quarantined)"
+                )
+            }
+        }
+    }
+}
+impl Error for Refused {}
+
+/// A worker, reservation, block or chain of another pool was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct WrongPool;
+
+impl fmt::Display for WrongPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it belongs to another pool")
+    }
+}
+impl Error for WrongPool {}
+
+/// A consuming call was refused: the value comes back, still holding what it held.
+pub struct Returned<T> {
+    /// Why.
+    pub error: WrongPool,
+    /// The argument, unchanged.
+    pub value: T,
+}
+
+impl<T> Returned<T> {
+    pub(crate) const fn wrong_pool(value: T) -> Self {
+        Self {
+            error: WrongPool,
+            value,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Returned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Returned")
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+impl<T> fmt::Display for Returned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+impl<T> Error for Returned<T> {}
+
+/// More was asked of something than it has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exceeds {
+    /// Blocks asked for.
+    pub asked: usize,
+    /// Blocks left.
+    pub left: usize,
+}
+
+impl fmt::Display for Exceeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} blocks asked, {} left", self.asked, self.left)
+    }
+}
+impl Error for Exceeds {}
+
+/// Which argument has a wrong length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Field {
+    /// The tokens.
+    Tokens,
+    /// The extra keys, one a block.
+    Extra,
+    /// The chain keys, one a block.
+    Keys,
+}
+
+/// A slice has another length than the call needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LengthMismatch {
+    /// Which slice.
+    pub what: Field,
+    /// The length that would do (for tokens: the longest that would).
+    pub expected: usize,
+    /// Its length.
+    pub got: usize,
+}
+
+impl fmt::Display for LengthMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.what {
+            Field::Tokens => "tokens",
+            Field::Extra => "extra keys",
+            Field::Keys => "chain keys",
+        };
+        write!(f, "{} {what} given, {} expected", self.got, self.expected)
+    }
+}
+impl Error for LengthMismatch {}
+
+/// A block has as many references as it can count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TooManyReferences {
+    /// Which.
+    pub block: BlockId,
+}
+
+impl fmt::Display for TooManyReferences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "block {} has the most references that can be counted",
+            self.block
+        )
+    }
+}
+impl Error for TooManyReferences {}
+
+/// Declares an error that is one of several others, with the conversions and messages that follow from it.
+macro_rules! one_of {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident($inner:ty)),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$vmeta])* $variant($inner)),+,
+            /// A worker or reservation of another pool was given.
+            WrongPool,
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant(inner) => inner.fmt(f),)+
+                    Self::WrongPool => WrongPool.fmt(f),
+                }
+            }
+        }
+        impl Error for $name {}
+        impl From<WrongPool> for $name {
+            fn from(_: WrongPool) -> Self {
+                Self::WrongPool
+            }
+        }
+        $(impl From<$inner> for $name {
+            fn from(inner: $inner) -> Self {
+                Self::$variant(inner)
+            }
+        })+
+    };
+}
+
+one_of! {
+    /// Why blocks could not be taken from a reservation.
+    TakeError {
+        /// The reservation is smaller.
+        Exceeds(Exceeds),
+    }
+}
+one_of! {
+    /// Why a prefix could not be looked up.
+    FindError {
+        /// A slice of the prompt has a wrong length.
+        LengthMismatch(LengthMismatch),
+    }
+}
+one_of! {
+    /// Why blocks could not be published.
+    PublishError {
+        /// A slice of the contents has a wrong length.
+        LengthMismatch(LengthMismatch),
+    }
+}
+one_of! {
+    /// Why a chain could not be forked.
+    ForkError {
+        /// A block of it cannot have one more owner.
+        TooManyReferences(TooManyReferences),
+    }
+}
+
+/// Why a chain could not be split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// The place is beyond the end.
+    Exceeds(Exceeds),
+    /// A block of the head cannot have one more owner.
+    TooManyReferences(TooManyReferences),
+}
+
+impl fmt::Display for SplitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exceeds(inner) => inner.fmt(f),
+            Self::TooManyReferences(inner) => inner.fmt(f),
+        }
+    }
+}
+impl Error for SplitError {}
+
+/// Why a namespace could not be cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClearError {
+    /// A worker of another pool was given.
+    WrongPool,
+    /// The allocator of the host had no memory for the list of blocks to remove.
+    OutOfMemory,
+}
+
+impl fmt::Display for ClearError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongPool => WrongPool.fmt(f),
+            Self::OutOfMemory => f.write_str("no memory for the list of blocks to remove"),
+        }
+    }
+}
+impl Error for ClearError {}
+
+/// Why a block could not be invalidated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidateError {
+    /// A worker of another pool was given.
+    WrongPool,
+    /// No such block.
+    OutOfRange {
+        /// The id given.
+        block: BlockId,
+        /// Ids below this exist.
+        capacity: usize,
+    },
+    /// The block is not findable, so there is nothing to take back.
+    NotPublished {
+        /// Which.
+        block: BlockId,
+    },
+    /// The allocator of the host had no memory for the list of blocks to remove.
+    OutOfMemory,
+}
+
+impl fmt::Display for InvalidateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::WrongPool => WrongPool.fmt(f),
+            Self::OutOfRange { block, capacity } => {
+                write!(f, "block {block} is not below the capacity of {capacity}")
+            }
+            Self::NotPublished { block } => write!(f, "block {block} is not published"),
+            Self::OutOfMemory => ClearError::OutOfMemory.fmt(f),
+        }
+    }
+}
+impl Error for InvalidateError {}

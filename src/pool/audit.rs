@@ -1,0 +1,340 @@
+//! Recounts everything from the blocks and from the holders' tables, and names the first block that disagrees.
+
+use alloc::vec;
+use core::error::Error;
+use core::fmt;
+
+use bitvec::vec::BitVec;
+use hashbrown::HashMap;
+
+use super::blocks::Blocks;
+use super::chain::Chain;
+use super::core::Core;
+use super::index::Index;
+use super::node::Link;
+use super::reservation::Reservation;
+use crate::block::BlockId;
+use crate::sync::Ordering::{Acquire, Relaxed};
+
+/// Somebody who holds blocks or credits of a pool: a [`Reservation`], [`Blocks`] or a [`Chain`].
+pub trait Holder: sealed::Holds {}
+impl Holder for Reservation<'_> {}
+impl Holder for Blocks<'_> {}
+impl Holder for Chain<'_> {}
+
+fn address(core: &Core) -> *const () {
+    core::ptr::from_ref(core).cast()
+}
+
+mod sealed {
+    use super::{BlockId, Blocks, Chain, Reservation, address};
+
+    pub trait Holds {
+        /// The address of the pool's core.
+        #[doc(hidden)]
+        fn pool(&self) -> *const ();
+        #[doc(hidden)]
+        fn credits(&self) -> usize {
+            0
+        }
+        /// Calls `visit` for each reference.
+        #[doc(hidden)]
+        fn references(&self, _visit: &mut dyn FnMut(BlockId)) {}
+    }
+    impl Holds for Reservation<'_> {
+        fn pool(&self) -> *const () {
+            address(self.core())
+        }
+        fn credits(&self) -> usize {
+            self.len()
+        }
+    }
+    impl Holds for Blocks<'_> {
+        fn pool(&self) -> *const () {
+            address(self.core())
+        }
+        fn references(&self, visit: &mut dyn FnMut(BlockId)) {
+            self.ids().iter().copied().for_each(visit);
+        }
+    }
+    impl Holds for Chain<'_> {
+        fn pool(&self) -> *const () {
+            address(self.core())
+        }
+        fn references(&self, visit: &mut dyn FnMut(BlockId)) {
+            self.raw().held().for_each(visit);
+        }
+    }
+}
+
+/// The first thing that an audit found not to add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Inconsistency {
+    /// A holder is another pool's.
+    ForeignHolder,
+    /// The block's count of references is not what the holders hold.
+    References {
+        /// Which.
+        block: BlockId,
+        /// What its state says.
+        counted: u64,
+        /// What the holders given hold.
+        held: u64,
+    },
+    /// The bitmap and the block's state disagree on whether it is free.
+    Free {
+        /// Which.
+        block: BlockId,
+        /// What the bitmap says.
+        in_bitmap: bool,
+    },
+    /// A summary of the bitmap hides free blocks.
+    Summary {
+        /// The first of them.
+        block: BlockId,
+    },
+    /// A published block's parent is not the one it was published below.
+    Orphan {
+        /// Which.
+        block: BlockId,
+    },
+    /// A held block's parent is not held, so the parent's credit could not be spent.
+    HeldUnderIdle {
+        /// Which.
+        block: BlockId,
+    },
+    /// The count of children is not the number of published blocks that name this parent.
+    Children {
+        /// Which.
+        block: BlockId,
+        /// What its word says.
+        counted: u64,
+        /// How many name it.
+        named: u64,
+    },
+    /// A published block is not in the index exactly once, in one of its buckets; or an unpublished one is.
+    Index {
+        /// Which.
+        block: BlockId,
+    },
+    /// A block's tokens in the ring are not what its state says.
+    Tokens {
+        /// Which.
+        block: BlockId,
+        /// Tokens in the ring.
+        tokens: usize,
+    },
+    /// An idle block has no token.
+    IdleWithoutToken {
+        /// Which.
+        block: BlockId,
+    },
+    /// Credits are not the free and idle blocks.
+    Credits {
+        /// Available and reserved credits.
+        recorded: usize,
+        /// Free and idle blocks.
+        blocks: usize,
+    },
+    /// Reserved credits are not what the holders were promised.
+    Reserved {
+        /// What the credits say.
+        recorded: usize,
+        /// What the reservations given have left.
+        promised: usize,
+    },
+}
+
+impl fmt::Display for Inconsistency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ForeignHolder => f.write_str("a holder belongs to another pool"),
+            Self::References {
+                block,
+                counted,
+                held,
+            } => {
+                write!(
+                    f,
+                    "block {block} counts {counted} references, its holders have {held}"
+                )
+            }
+            Self::Free {
+                block,
+                in_bitmap: true,
+            } => {
+                write!(
+                    f,
+                    "block {block} is in the bitmap of free blocks, but is not free"
+                )
+            }
+            Self::Free {
+                block,
+                in_bitmap: false,
+            } => write!(f, "block {block} is free, but not in the bitmap"),
+            Self::Summary { block } => write!(f, "a summary of the bitmap hides block {block}"),
+            Self::Orphan { block } => write!(f, "block {block} is published, its parent is not"),
+            Self::HeldUnderIdle { block } => write!(f, "block {block} is held, its parent is not"),
+            Self::Children {
+                block,
+                counted,
+                named,
+            } => {
+                write!(
+                    f,
+                    "block {block} counts {counted} children, {named} name it"
+                )
+            }
+            Self::Index { block } => write!(f, "block {block} and the index disagree"),
+            Self::Tokens { block, tokens } => write!(
+                f,
+                "block {block} has {tokens} tokens, its state says otherwise"
+            ),
+            Self::IdleWithoutToken { block } => write!(f, "block {block} is idle and has no token"),
+            Self::Credits { recorded, blocks } => {
+                write!(f, "{recorded} credits for {blocks} free and idle blocks")
+            }
+            Self::Reserved { recorded, promised } => {
+                write!(f, "{recorded} credits reserved, {promised} promised")
+            }
+        }
+    }
+}
+impl Error for Inconsistency {}
+
+impl Core {
+    /// See [`BlockPool::audit`](crate::BlockPool::audit).
+    pub(crate) fn audit(&self, holders: &[&dyn Holder]) -> Result<(), Inconsistency> {
+        if holders.iter().any(|holder| holder.pool() != address(self)) {
+            return Err(Inconsistency::ForeignHolder);
+        }
+        let mut held = vec![0_u64; self.states.len()];
+        for holder in holders {
+            holder.references(&mut |block| held[block.index()] += 1);
+        }
+        self.audit_states(&held)?;
+        self.audit_tree()?;
+        self.audit_index()?;
+        self.audit_tokens()?;
+        self.audit_credits(holders.iter().map(|holder| holder.credits()).sum())
+    }
+
+    fn audit_states(&self, held: &[u64]) -> Result<(), Inconsistency> {
+        for (block, &held) in self.ids().zip(held) {
+            let state = self.state(block).load(Acquire);
+            if state.references() != held {
+                return Err(Inconsistency::References {
+                    block,
+                    counted: state.references(),
+                    held,
+                });
+            }
+            let in_bitmap = self.free.contains(block);
+            let online = block.index() < self.capacity();
+            if in_bitmap != (online && !state.is_published() && held == 0) {
+                return Err(Inconsistency::Free { block, in_bitmap });
+            }
+        }
+        self.free.audit().map_err(|word| Inconsistency::Summary {
+            block: BlockId::from_index(word * 64),
+        })
+    }
+
+    fn audit_tree(&self) -> Result<(), Inconsistency> {
+        let mut named: HashMap<Link, u64> = HashMap::new();
+        let published = || {
+            self.ids()
+                .map(|block| (block, self.state(block).load(Acquire)))
+                .filter(|(_, s)| s.is_published())
+        };
+        for (block, state) in published() {
+            let link = self.nodes.get(block).parent();
+            if let Some(parent) = link.block() {
+                let above = self.state(parent).load(Acquire);
+                if !above.is_published() || above.generation() != link.generation() {
+                    return Err(Inconsistency::Orphan { block });
+                }
+                if state.references() > 0 && above.references() == 0 {
+                    return Err(Inconsistency::HeldUnderIdle { block });
+                }
+                *named.entry(link).or_default() += 1;
+            }
+        }
+        for (block, state) in published() {
+            let children = self.nodes.get(block).children();
+            let named = named
+                .get(&Link::new(block, state.generation()))
+                .copied()
+                .unwrap_or(0);
+            if children.generation() != state.generation() || children.count() != named {
+                return Err(Inconsistency::Children {
+                    block,
+                    counted: children.count(),
+                    named,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_index(&self) -> Result<(), Inconsistency> {
+        let mut seen: BitVec<usize> = BitVec::repeat(false, self.states.len());
+        for (bucket, block) in self.index.entries() {
+            let state = self.state(block).load(Acquire);
+            if !state.is_published()
+                || seen.replace(block.index(), true)
+                || !Index::is_home(self.home_of(block), bucket)
+            {
+                return Err(Inconsistency::Index { block });
+            }
+        }
+        let lost = self
+            .ids()
+            .find(|&block| self.state(block).load(Acquire).is_published() && !seen[block.index()]);
+        lost.map_or(Ok(()), |block| Err(Inconsistency::Index { block }))
+    }
+
+    fn audit_tokens(&self) -> Result<(), Inconsistency> {
+        let mut tokens = vec![0; self.states.len()];
+        self.order
+            .tokens()
+            .for_each(|token| tokens[token.index()] += 1);
+        for (block, tokens) in self.ids().zip(tokens) {
+            let state = self.state(block).load(Acquire);
+            if tokens != usize::from(state.is_queued()) {
+                return Err(Inconsistency::Tokens { block, tokens });
+            }
+            if state.is_idle() && !state.is_queued() {
+                return Err(Inconsistency::IdleWithoutToken { block });
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_credits(&self, promised: usize) -> Result<(), Inconsistency> {
+        let now = self.credits.now();
+        let (available, reserved) = (now.available as usize, now.reserved as usize);
+        let online = |block: &BlockId| {
+            block.index() < self.capacity() || self.state(*block).load(Relaxed).is_published()
+        };
+        let blocks = self
+            .ids()
+            .filter(online)
+            .filter(|&block| self.state(block).load(Acquire).references() == 0)
+            .count();
+        if available + reserved != blocks {
+            return Err(Inconsistency::Credits {
+                recorded: available + reserved,
+                blocks,
+            });
+        }
+        if reserved != promised {
+            return Err(Inconsistency::Reserved {
+                recorded: reserved,
+                promised,
+            });
+        }
+        Ok(())
+    }
+}

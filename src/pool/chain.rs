@@ -1,0 +1,362 @@
+//! A chain: what one owner holds of a path from the root, a published head and a private tail.
+
+use core::fmt;
+
+use smallvec::SmallVec;
+
+use super::blocks::Blocks;
+use super::core::Core;
+use super::find::{Place, Purse};
+use super::publish::Published;
+use super::reservation::Reservation;
+use super::worker::{BlockList, Worker};
+use crate::block::BlockId;
+use crate::error::{
+    Exceeds, ForkError, PublishError, Returned, SplitError, TooManyReferences, WrongPool,
+};
+use crate::prefix::{Contents, Space};
+use crate::sync::Ordering::Acquire;
+
+/// A published position where another block than the chain's own is the one that is findable. The chain holds both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alias {
+    pub(crate) position: usize,
+    pub(crate) canonical: BlockId,
+}
+
+/// A chain without its pool, for owners that keep many.
+#[derive(Debug)]
+pub(crate) struct RawChain {
+    /// The blocks from the root. The first `hidden` belong to the head that this tail was split from; they are held, not shown.
+    pub(crate) ids: BlockList,
+    hidden: usize,
+    /// Of `ids`, so many from the start are published (or stand for their canonical blocks).
+    pub(crate) published: usize,
+    pub(crate) aliases: SmallVec<[Alias; 1]>,
+    pub(crate) space: Space,
+    /// The pool's `cuts` when this chain was last known to have none.
+    pub(crate) cuts_seen: u64,
+    /// A block of it is no longer findable.
+    pub(crate) cut: bool,
+    /// A tail that begins behind the end of the published head.
+    pub(crate) gap: bool,
+    /// The buffer of blocks that were pushed, for the worker.
+    emptied: BlockList,
+}
+
+impl RawChain {
+    pub(crate) fn new(space: Space, ids: BlockList, cuts_seen: u64) -> Self {
+        let published = ids.len();
+        Self {
+            ids,
+            hidden: 0,
+            published,
+            aliases: SmallVec::new(),
+            space,
+            cuts_seen,
+            cut: false,
+            gap: false,
+            emptied: BlockList::new(),
+        }
+    }
+
+    /// The findable block at a published position.
+    fn node(&self, position: usize) -> BlockId {
+        self.alias(position).unwrap_or(self.ids[position])
+    }
+
+    fn alias(&self, position: usize) -> Option<BlockId> {
+        if self.aliases.is_empty() {
+            return None;
+        }
+        let at = self
+            .aliases
+            .binary_search_by_key(&position, |alias| alias.position)
+            .ok()?;
+        Some(self.aliases[at].canonical)
+    }
+
+    /// The findable blocks from the root.
+    pub(crate) fn nodes(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone {
+        (0..self.published).map(|position| self.node(position))
+    }
+
+    /// Every reference held, tails first.
+    pub(crate) fn held(&self) -> impl Iterator<Item = BlockId> + Clone {
+        (0..self.ids.len())
+            .rev()
+            .flat_map(|at| core::iter::once(self.ids[at]).chain(self.alias(at)))
+    }
+
+    /// Where the next block to publish will hang.
+    pub(crate) fn place(&self, core: &Core) -> Place {
+        let Some(last) = self.published.checked_sub(1) else {
+            return Place::root(self.space);
+        };
+        let block = self.node(last);
+        let mut place =
+            Place::root(self.space).below(block, core.state(block).load(Acquire).generation());
+        place.depth = u32::try_from(self.published).unwrap_or(u32::MAX);
+        place
+    }
+
+    fn release(&self, core: &Core) {
+        if self.aliases.is_empty() {
+            core.release(self.ids.iter().rev().copied());
+        } else {
+            core.release(self.held());
+        }
+    }
+}
+
+/// What one owner holds of a path from the root: a published head, then private blocks.
+///
+/// Made by [`find`](crate::BlockPool::find) (the blocks it found) or [`chain`](crate::BlockPool::chain) (none). Blocks taken from a
+/// reservation are [pushed](Self::push) on, and [published](Self::publish) when they are sealed: full, known and computed.
+/// Every block of it stays as it is until the chain is released.
+///
+/// Dropping a chain releases it; [`release`](Self::release) does so faster.
+#[must_use = "dropping a chain releases its blocks"]
+pub struct Chain<'p> {
+    core: &'p Core,
+    raw: RawChain,
+}
+
+impl<'p> Chain<'p> {
+    pub(crate) const fn new(core: &'p Core, raw: RawChain) -> Self {
+        Self { core, raw }
+    }
+
+    /// The block table: the chain's blocks in order.
+    #[must_use]
+    pub fn ids(&self) -> &[BlockId] {
+        &self.raw.ids[self.raw.hidden..]
+    }
+
+    /// Blocks in the table.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.raw.ids.len() - self.raw.hidden
+    }
+
+    /// Whether the table is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Blocks of the table, from its start, whose content is findable or was when it was published.
+    #[must_use]
+    pub fn published(&self) -> usize {
+        self.raw.published - self.raw.hidden
+    }
+
+    /// Appends private blocks.
+    ///
+    /// # Errors
+    /// The blocks come back if they are another pool's.
+    ///
+    /// Allocates if the table grows beyond its buffer, which [`find`](crate::BlockPool::find) makes large enough for the prompt.
+    pub fn push(&mut self, blocks: Blocks<'p>) -> Result<(), Returned<Blocks<'p>>> {
+        if !core::ptr::eq(self.core, blocks.core()) {
+            return Err(Returned::wrong_pool(blocks));
+        }
+        let mut ids = blocks.into_ids();
+        if self.raw.ids.is_empty() && !self.raw.ids.spilled() {
+            self.raw.ids = ids;
+        } else {
+            self.raw.ids.extend_from_slice(&ids);
+            if !self.raw.emptied.spilled() {
+                ids.clear();
+                self.raw.emptied = ids;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the chain's next unpublished blocks findable. They must be sealed: their K/V is written, and nobody writes to them
+    /// again.
+    ///
+    /// Content that already is findable is not published again: the copy that is there is held by the chain beside its own block
+    /// (a duplicate). If it is idle that costs a credit of `pay`, or an available one if that is `None`.
+    ///
+    /// # Errors
+    /// [`PublishError::LengthMismatch`]: the tokens are no whole number of blocks or more than the chain has unpublished, or there
+    /// is not one extra key or chain key for each block. [`PublishError::WrongPool`]: the worker or the reservation is another pool's.
+    ///
+    /// Some cache lines a block; no allocation but for duplicates.
+    pub fn publish(
+        &mut self,
+        worker: &mut Worker,
+        contents: &Contents<'_>,
+        pay: Option<&mut Reservation<'_>>,
+    ) -> Result<Published, PublishError> {
+        worker.belongs(self.core)?;
+        if pay.as_ref().is_some_and(|pay| !pay.belongs(self.core)) {
+            return Err(PublishError::WrongPool);
+        }
+        let n = contents.blocks(
+            self.core.block_size,
+            self.raw.ids.len().saturating_sub(self.raw.published),
+        )?;
+        Ok(match pay {
+            Some(pay) => {
+                pay.lend(|purse| self.core.publish(worker, &mut self.raw, contents, n, purse))
+            }
+            None => {
+                let mut purse = Purse::available(&self.core.credits);
+                let published = self
+                    .core
+                    .publish(worker, &mut self.raw, contents, n, &mut purse);
+                purse.close();
+                published
+            }
+        })
+    }
+
+    /// A second owner of every block of the chain, the unpublished ones included: nobody may write to those any more.
+    ///
+    /// # Errors
+    /// [`ForkError::TooManyReferences`] names the first block that cannot have one more owner. [`ForkError::WrongPool`].
+    ///
+    /// One read-modify-write a block.
+    pub fn fork(&self, worker: &mut Worker) -> Result<Self, ForkError> {
+        worker.belongs(self.core)?;
+        self.core.hold_all(self.raw.held())?;
+        let mut ids = worker.list(self.raw.ids.len());
+        ids.extend_from_slice(&self.raw.ids);
+        let raw = RawChain {
+            ids,
+            aliases: self.raw.aliases.clone(),
+            emptied: BlockList::new(),
+            ..self.raw
+        };
+        Ok(Self {
+            core: self.core,
+            raw,
+        })
+    }
+
+    /// Keeps the first `at` blocks and returns the others as a chain of their own.
+    ///
+    /// If the head is published the tail takes references of its own on it, down from the root, so that the two can be released in
+    /// any order. Both can go on: the tail publishes below the head, if all of the head was published when it was split.
+    ///
+    /// # Errors
+    /// [`SplitError::Exceeds`]: the chain is shorter. [`SplitError::TooManyReferences`]: a block of the head cannot have one more
+    /// owner.
+    ///
+    /// One read-modify-write for each published block of the head. Allocates if the tail is long.
+    pub fn split_off(&mut self, at: usize) -> Result<Self, SplitError> {
+        if at > self.len() {
+            return Err(SplitError::Exceeds(Exceeds {
+                asked: at,
+                left: self.len(),
+            }));
+        }
+        let cut = self.raw.hidden + at;
+        let shared = cut.min(self.raw.published);
+        let head = (0..shared).rev().map(|position| self.raw.node(position));
+        self.core
+            .hold_all(head)
+            .map_err(|error: TooManyReferences| SplitError::TooManyReferences(error))?;
+
+        let mut ids: BlockList = (0..shared)
+            .map(|position| self.raw.node(position))
+            .collect();
+        ids.extend_from_slice(&self.raw.ids[cut..]);
+        let first_alias = self
+            .raw
+            .aliases
+            .partition_point(|alias| alias.position < cut);
+        let aliases = self.raw.aliases.drain(first_alias..);
+        let aliases = aliases
+            .map(|alias| Alias {
+                position: alias.position - cut + shared,
+                ..alias
+            })
+            .collect();
+        let tail = RawChain {
+            ids,
+            hidden: shared,
+            published: shared + self.raw.published.saturating_sub(cut),
+            aliases,
+            gap: self.raw.gap || cut > self.raw.published,
+            emptied: BlockList::new(),
+            ..self.raw
+        };
+        self.raw.ids.truncate(cut);
+        self.raw.published = shared;
+        Ok(Self {
+            core: self.core,
+            raw: tail,
+        })
+    }
+
+    /// Puts the canonical blocks of duplicates into the table and gives the chain's own copies back. Returns how many.
+    ///
+    /// The engine must read the table anew, and the content of both is the same.
+    ///
+    /// # Errors
+    /// [`WrongPool`].
+    pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
+        worker.belongs(self.core)?;
+        let mut own = worker.list(self.raw.aliases.len());
+        for alias in self.raw.aliases.drain(..) {
+            own.push(core::mem::replace(
+                &mut self.raw.ids[alias.position],
+                alias.canonical,
+            ));
+        }
+        self.core.release(own.iter().rev().copied());
+        let adopted = own.len();
+        worker.recycle(own);
+        Ok(adopted)
+    }
+
+    /// Gives every reference back, the tail first: published blocks become idle, private ones free, unless they have other
+    /// owners.
+    ///
+    /// # Errors
+    /// The chain comes back if the worker is another pool's.
+    ///
+    /// One read-modify-write a block. No allocation.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error is the chain itself; boxing it would allocate"
+    )]
+    pub fn release(mut self, worker: &mut Worker) -> Result<(), Returned<Self>> {
+        if worker.belongs(self.core).is_err() {
+            return Err(Returned::wrong_pool(self));
+        }
+        self.raw.release(self.core);
+        worker.recycle(core::mem::take(&mut self.raw.ids));
+        worker.recycle(core::mem::take(&mut self.raw.emptied));
+        self.raw.aliases.clear();
+        Ok(())
+    }
+
+    pub(crate) const fn core(&self) -> &'p Core {
+        self.core
+    }
+    pub(crate) const fn raw(&self) -> &RawChain {
+        &self.raw
+    }
+}
+
+impl Drop for Chain<'_> {
+    fn drop(&mut self) {
+        self.raw.release(self.core);
+    }
+}
+
+impl fmt::Debug for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain")
+            .field("ids", &self.ids())
+            .field("published", &self.published())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,332 @@
+//! Finding a prefix: walks from the root, proves each block equal, and pins it.
+//!
+//! For each block: the parent's child hint, or else the index by the chain key, names candidates. A candidate is pinned in four
+//! steps: load its state (published, generation g); compare parent, extra key and tokens; fence; CAS one reference more from a
+//! state of generation g. A mismatch takes no credit, no reference and no touch.
+//!
+//! # Orderings
+//! The state is loaded Acquire: content written before publishing is visible (`publish-vs-hit`). The Acquire fence after the
+//! compare pairs with the Release fence before a rewriter's stores: whoever saw any new content fails the CAS
+//! (`rewrite-vs-compare`). The CAS is AcqRel: the device memory's content is visible to whoever pinned it (the payload cells of
+//! `hit-vs-reclaim`).
+//!
+//! # Complexity
+//! A few cache lines a block; hashing only where the hint fails. Finding allocates only if the worker has no buffer to spare.
+
+use super::core::Core;
+use super::credits::Credits;
+use super::node::Link;
+use super::state::{MAX_REFERENCES, State};
+use super::worker::{BlockList, Worker};
+use crate::block::BlockId;
+use crate::prefix::{Contents, ExtraKey, Identity, Prompt, Space};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sync::{fence, mutant};
+
+/// How many blocks ahead the index is asked for where the keys are known.
+const AHEAD: usize = 4;
+
+/// What idle hits are paid with.
+#[derive(Debug)]
+pub(crate) struct Purse<'c> {
+    /// Credits at hand.
+    left: u32,
+    spent: u32,
+    /// Where more come from, one at a time.
+    source: Option<&'c Credits>,
+}
+
+impl<'c> Purse<'c> {
+    /// Credits that a reservation has.
+    pub(crate) const fn reserved(left: u32) -> Self {
+        Self {
+            left,
+            spent: 0,
+            source: None,
+        }
+    }
+    /// Credits nobody has been promised.
+    pub(crate) const fn available(credits: &'c Credits) -> Self {
+        Self {
+            left: 0,
+            spent: 0,
+            source: Some(credits),
+        }
+    }
+    fn can_pay(&mut self) -> bool {
+        if self.left == 0
+            && self
+                .source
+                .is_some_and(|credits| credits.withdraw_available(1).is_ok())
+        {
+            self.left = 1;
+        }
+        self.left > 0
+    }
+    const fn pay(&mut self) {
+        self.left -= 1;
+        self.spent += 1;
+    }
+    /// Closes the account: how many were spent. What came from the available ones and is left goes back.
+    pub(crate) fn close(self) -> u32 {
+        if let Some(credits) = self.source {
+            credits.deposit(self.left);
+        }
+        self.spent
+    }
+}
+
+/// What became of an attempt to pin a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// Held now; the state has its generation.
+    Hit(State),
+    /// Not what was looked for, or no longer.
+    Miss,
+    /// It is, but nothing is left to pay for an idle block.
+    Unpaid,
+}
+
+/// What is being read-only counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Probe {
+    /// Token positions that would match.
+    pub positions: usize,
+    /// Matched blocks that someone holds: they cost nothing.
+    pub held: usize,
+    /// Matched blocks that are idle: each costs a credit.
+    pub idle: usize,
+}
+
+/// One step of a walk: the place in the tree below which the next block is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The parent's name, or the namespace's.
+    pub(crate) link: Link,
+    pub(crate) depth: u32,
+}
+
+impl Place {
+    pub(crate) const fn root(space: Space) -> Self {
+        Self {
+            link: Link::root(space.tag()),
+            depth: 0,
+        }
+    }
+    pub(crate) const fn below(self, block: BlockId, generation: u64) -> Self {
+        Self {
+            link: Link::new(block, generation),
+            depth: self.depth + 1,
+        }
+    }
+}
+
+impl Core {
+    /// Pins the longest prefix into `found`; returns nothing else: a shorter one than asked for is no error.
+    pub(crate) fn find(
+        &self,
+        worker: &Worker,
+        prompt: &Prompt<'_>,
+        most: usize,
+        purse: &mut Purse<'_>,
+        found: &mut BlockList,
+    ) {
+        self.walk(prompt, most, |at, identity, candidate| {
+            match self.pin(candidate, at.link, identity, purse) {
+                Pin::Hit(state) => {
+                    found.push(candidate);
+                    Step::Found(state)
+                }
+                Pin::Miss => Step::Miss,
+                Pin::Unpaid => Step::End,
+            }
+        });
+        worker.count(super::tally::Counter::Hits, found.len());
+        worker.count(super::tally::Counter::Misses, most - found.len());
+    }
+
+    /// Counts the longest prefix without holding or changing anything.
+    pub(crate) fn probe(&self, prompt: &Prompt<'_>, most: usize) -> Probe {
+        let mut probe = Probe {
+            positions: 0,
+            held: 0,
+            idle: 0,
+        };
+        self.walk(prompt, most, |at, identity, candidate| {
+            let state = self.state(candidate).load(Acquire);
+            if !state.is_findable() || !self.nodes.matches(candidate, at.link, identity) {
+                return Step::Miss;
+            }
+            // As a sequence lock: if the generation still is the same, what was compared was its content.
+            fence(Acquire);
+            let again = self.state(candidate).load(Relaxed);
+            if !again.is_findable() || again.generation() != state.generation() {
+                return Step::Miss;
+            }
+            probe.positions += self.block_size;
+            if again.references() > 0 {
+                probe.held += 1;
+            } else {
+                probe.idle += 1;
+            }
+            Step::Looked(state)
+        });
+        probe
+    }
+
+    /// Walks down from the root and offers candidates for each block until one is taken.
+    #[inline]
+    fn walk(
+        &self,
+        prompt: &Prompt<'_>,
+        most: usize,
+        mut offer: impl FnMut(Place, &Identity<'_>, BlockId) -> Step,
+    ) {
+        let space = Space::new(prompt.namespace, self.secret);
+        let contents = prompt.contents();
+        let mut at = Place::root(space);
+        for ahead in 0..AHEAD {
+            self.prefetch_key(&contents, ahead);
+        }
+        for i in 0..most {
+            let tokens = contents.tokens_of(i, self.block_size);
+            let extra = if i == 0 {
+                space.first(contents.extra_of(0), self.secret)
+            } else {
+                contents.extra_of(i)
+            };
+            let identity = self.identity(tokens, extra);
+            self.prefetch_key(&contents, i + AHEAD);
+            let step = self.candidates_below(at, &contents, i, extra, |candidate| {
+                offer(at, &identity, candidate)
+            });
+            let (block, state, pinned) = match step {
+                Some((block, Step::Found(state))) => (block, state, true),
+                Some((block, Step::Looked(state))) => (block, state, false),
+                _ => return,
+            };
+            if let (Some(parent), true) = (at.link.block(), pinned) {
+                self.nodes.get(parent).set_hint(block);
+            }
+            at = at.below(block, state.generation());
+        }
+    }
+
+    /// Offers the child that the parent's hint names, then those that the index names for the chain key.
+    #[inline]
+    fn candidates_below(
+        &self,
+        at: Place,
+        contents: &Contents<'_>,
+        i: usize,
+        extra: ExtraKey,
+        mut offer: impl FnMut(BlockId) -> Step,
+    ) -> Option<(BlockId, Step)> {
+        let hint = at
+            .link
+            .block()
+            .and_then(|parent| self.nodes.get(parent).hint());
+        if let Some(hint) = hint {
+            let step = offer(hint);
+            if step != Step::Miss {
+                return Some((hint, step));
+            }
+        }
+        let home = self.index.home(self.key(at, contents, i, extra), at.depth);
+        self.index
+            .candidates(home)
+            .filter(|&candidate| Some(candidate) != hint)
+            .find_map(|candidate| {
+                let step = offer(candidate);
+                (step != Step::Miss).then_some((candidate, step))
+            })
+    }
+
+    /// The chain key of block `i` of the contents at this place: the engine's, or hashed.
+    #[inline]
+    pub(crate) fn key(&self, at: Place, contents: &Contents<'_>, i: usize, extra: ExtraKey) -> u64 {
+        contents.keys.get(i).copied().unwrap_or_else(|| {
+            let parent = at.link.block().map(|parent| self.nodes.get(parent).key());
+            self.hasher
+                .key(parent, contents.tokens_of(i, self.block_size), extra)
+        })
+    }
+
+    #[inline]
+    fn prefetch_key(&self, contents: &Contents<'_>, i: usize) {
+        if let (Some(&key), Ok(depth)) = (contents.keys.get(i), u32::try_from(i)) {
+            self.index.prefetch(self.index.home(key, depth));
+        }
+    }
+
+    /// The candidate gets one reference more, if it is this child of this parent.
+    #[inline]
+    pub(crate) fn pin(
+        &self,
+        block: BlockId,
+        parent: Link,
+        identity: &Identity<'_>,
+        purse: &mut Purse<'_>,
+    ) -> Pin {
+        let word = self.state(block);
+        let mut current = word.load(Acquire);
+        let generation = current.generation();
+        if !current.is_findable()
+            || (!self.nodes.matches(block, parent, identity) && !mutant("pin-before-compare"))
+        {
+            return Pin::Miss;
+        }
+        if !mutant("no-fence") {
+            fence(Acquire);
+        }
+        loop {
+            let same = current.generation() == generation || mutant("no-gen-recheck");
+            let findable =
+                current.is_findable() || mutant("hit-ignores-cut") && current.is_published();
+            // At the most references a hit is a miss.
+            if !findable || !same || current.references() == MAX_REFERENCES {
+                return Pin::Miss;
+            }
+            let idle = current.references() == 0;
+            if idle && !purse.can_pay() {
+                return Pin::Unpaid;
+            }
+            let next = current.held_once_more().with_touched(true);
+            let (success, failure) = if mutant("hit-relaxed") {
+                (Relaxed, Relaxed)
+            } else {
+                (AcqRel, Acquire)
+            };
+            match word.compare_exchange(current, next, success, failure) {
+                Ok(_) => {
+                    if idle {
+                        purse.pay();
+                    }
+                    if mutant("pin-before-compare") && !self.nodes.matches(block, parent, identity)
+                    {
+                        self.release(core::iter::once(block));
+                        return Pin::Miss;
+                    }
+                    return Pin::Hit(next);
+                }
+                // Another owner came or went, a flag changed, or the block was claimed.
+                Err(actual) => current = actual,
+            }
+        }
+    }
+}
+
+/// What the walk's visitor says of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// It is the block, and is held now.
+    Found(State),
+    /// It is the block; it was only looked at.
+    Looked(State),
+    /// It is not.
+    Miss,
+    /// The walk ends here.
+    End,
+}

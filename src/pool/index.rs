@@ -1,0 +1,228 @@
+//! The prefix index: chain keys to nodes.
+//!
+//! Buckets of eight slots, one cache line; each key has two of them, so a lookup reads two lines at most. A slot is empty (0) or
+//!
+//! ```text
+//!  63                     32 31                      0
+//! +-------------------------+-------------------------+
+//! |           tag           |      block id + 1       |
+//! +-------------------------+-------------------------+
+//! ```
+//! There are two slots a block: at that load inserts do not fail for good keys (none in 2.6 million measured; 1 % at three
+//! quarters full). The bucket depends on key and depth, so equal keys pile up only at equal depths. An entry is a hint: the
+//! block's state and content decide. No tombstones: inserting is a CAS from 0, removing a CAS to 0.
+//!
+//! # Orderings
+//! Relaxed throughout: an entry carries nothing but an id, and whoever finds it loads the state with Acquire.
+//!
+//! # Complexity
+//! Two cache lines. No allocation.
+
+use alloc::boxed::Box;
+
+use crate::block::BlockId;
+use crate::error::CreateError;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::Relaxed;
+
+/// Slots of a bucket: one cache line; two under loom.
+pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
+/// Slots for each block.
+const SLOTS_PER_BLOCK: usize = 2;
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Bucket([AtomicU64; SLOTS]);
+
+/// Where a key of some depth is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Home {
+    buckets: [u32; 2],
+    /// In the upper half.
+    tag: u64,
+}
+
+impl Home {
+    #[inline]
+    fn entry(self, block: BlockId) -> u64 {
+        self.tag | (u64::from(block.get()) + 1)
+    }
+}
+
+/// The index of one shard.
+#[derive(Debug)]
+pub(crate) struct Index {
+    buckets: Box<[Bucket]>,
+}
+
+impl Index {
+    pub(crate) fn new(blocks: usize) -> Result<Self, CreateError> {
+        let buckets = if cfg!(loom) {
+            1
+        } else {
+            (blocks * SLOTS_PER_BLOCK).div_ceil(SLOTS).max(2)
+        };
+        Ok(Self {
+            buckets: super::array(buckets, |_| {
+                Bucket(core::array::from_fn(|_| AtomicU64::new(0)))
+            })?,
+        })
+    }
+
+    pub(crate) const fn bytes(&self) -> usize {
+        size_of_val::<[Bucket]>(&self.buckets)
+    }
+
+    /// The home of a key. Mixes it first: an engine's own keys may be small numbers.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "halves of a hash, and multiply-shift below the number of buckets"
+    )]
+    pub(crate) fn home(&self, key: u64, depth: u32) -> Home {
+        let mut h = key.wrapping_add(u64::from(depth).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        h = (h ^ h >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        h = (h ^ h >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        h ^= h >> 32;
+        let n = self.buckets.len() as u64;
+        let first = ((u64::from(h as u32) * n) >> 32) as u32;
+        let mut second = (((h >> 32) * n) >> 32) as u32;
+        if second == first {
+            second = if u64::from(second) + 1 == n {
+                0
+            } else {
+                second + 1
+            };
+        }
+        Home {
+            buckets: [first, second],
+            tag: h.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 << 32,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn prefetch(&self, home: Home) {
+        for bucket in home.buckets {
+            super::prefetch(&self.buckets, bucket as usize);
+        }
+    }
+
+    /// Both buckets; one, if the index has no more.
+    #[inline]
+    fn buckets(&self, home: Home) -> impl Iterator<Item = &[AtomicU64; SLOTS]> {
+        let distinct = if home.buckets[0] == home.buckets[1] {
+            1
+        } else {
+            2
+        };
+        home.buckets
+            .into_iter()
+            .take(distinct)
+            .map(|bucket| &self.buckets[bucket as usize].0)
+    }
+
+    /// The blocks that may be what is looked for.
+    #[inline]
+    pub(crate) fn candidates(&self, home: Home) -> impl Iterator<Item = BlockId> {
+        self.buckets(home).flatten().filter_map(move |slot| {
+            let entry = slot.load(Relaxed);
+            #[expect(clippy::cast_possible_truncation, reason = "the lower half is the id")]
+            let id = entry as u32;
+            (entry >> 32 << 32 == home.tag && id != 0).then(|| BlockId::new(id - 1))
+        })
+    }
+
+    /// False: both buckets are full.
+    #[inline]
+    pub(crate) fn insert(&self, home: Home, block: BlockId) -> bool {
+        let entry = home.entry(block);
+        let room = |bucket: u32| {
+            self.buckets[bucket as usize]
+                .0
+                .iter()
+                .filter(|slot| slot.load(Relaxed) == 0)
+                .count()
+        };
+        let [first, second] = home.buckets;
+        let rooms = [room(first), room(second)];
+        // The emptier one, but the first while it is no more than half full: then a hit reads one line.
+        let order = if rooms[0] * 2 >= SLOTS || rooms[0] >= rooms[1] {
+            [first, second]
+        } else {
+            [second, first]
+        };
+        order
+            .into_iter()
+            .flat_map(|bucket| &self.buckets[bucket as usize].0)
+            .any(|slot| {
+                slot.load(Relaxed) == 0 && slot.compare_exchange(0, entry, Relaxed, Relaxed).is_ok()
+            })
+    }
+
+    /// Removes the block's entry. The caller claimed the block, so there is one and nobody else removes it.
+    #[inline]
+    pub(crate) fn remove(&self, home: Home, block: BlockId) {
+        let entry = home.entry(block);
+        for slot in self.buckets(home).flatten() {
+            if slot.load(Relaxed) == entry
+                && slot.compare_exchange(entry, 0, Relaxed, Relaxed).is_ok()
+            {
+                return;
+            }
+        }
+    }
+
+    /// All entries at rest: bucket and block.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, BlockId)> {
+        self.buckets.iter().enumerate().flat_map(|(bucket, slots)| {
+            slots.0.iter().filter_map(move |slot| {
+                #[expect(clippy::cast_possible_truncation, reason = "the lower half is the id")]
+                let id = slot.load(Relaxed) as u32;
+                (id != 0).then(|| (bucket, BlockId::new(id - 1)))
+            })
+        })
+    }
+
+    /// Whether a bucket is one of the home's.
+    pub(crate) fn is_home(home: Home, bucket: usize) -> bool {
+        home.buckets.iter().any(|&b| b as usize == bucket)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn full_index_takes_every_block_and_finds_each() {
+        const BLOCKS: u32 = 10_000;
+        let index = Index::new(BLOCKS as usize).unwrap();
+        let home = |b: u32| index.home(u64::from(b), b % 3);
+        for b in 0..BLOCKS {
+            assert!(index.insert(home(b), BlockId::new(b)), "block {b}");
+        }
+        for b in 0..BLOCKS {
+            assert!(
+                index.candidates(home(b)).any(|found| found.get() == b),
+                "block {b}"
+            );
+            index.remove(home(b), BlockId::new(b));
+            assert!(
+                !index.candidates(home(b)).any(|found| found.get() == b),
+                "block {b}"
+            );
+        }
+        assert_eq!(index.entries().count(), 0);
+    }
+
+    #[test]
+    fn equal_keys_fill_two_buckets_at_one_depth_and_none_of_another() {
+        let index = Index::new(1000).unwrap();
+        let stored: Vec<bool> = (0..20)
+            .map(|b| index.insert(index.home(7, 0), BlockId::new(b)))
+            .collect();
+        assert_eq!(stored.iter().filter(|&&s| s).count(), 2 * SLOTS);
+        assert!(index.insert(index.home(7, 1), BlockId::new(20)));
+    }
+}

@@ -1,0 +1,359 @@
+//! One shard: [`BlockPool`].
+//!
+//! Each structure has a file, and so has each operation over several of them:
+//!
+//! | structure | | operation | |
+//! | --- | --- | --- | --- |
+//! | `state` | the word that is the truth about a block | `reservation` | reserve, take |
+//! | `credits` | rights to blocks | `find` | look up, compare, pin |
+//! | `free` | free blocks: a bitmap | `publish` | make findable |
+//! | `order` | idle blocks: a ring of tokens | `release` | give back |
+//! | `node` | tree of prefixes, contents | `claim`, `reclaim` | take content back from idle blocks |
+//! | `index` | chain key to node | `cut` | invalidate, clear |
+//! | `worker`, `tally` | what a thread brings; statistics | `audit` | recount everything |
+
+mod audit;
+mod blocks;
+mod chain;
+mod claim;
+mod config;
+mod core;
+mod credits;
+mod cut;
+mod find;
+mod free;
+mod index;
+mod node;
+mod order;
+mod packed;
+#[allow(unsafe_code)]
+mod prefetch;
+mod publish;
+mod reclaim;
+mod release;
+mod reservation;
+mod state;
+mod tally;
+mod worker;
+
+pub use self::audit::{Holder, Inconsistency};
+pub use self::blocks::Blocks;
+pub use self::chain::Chain;
+pub use self::config::PoolConfig;
+pub use self::find::Probe;
+pub use self::publish::{Published, Stopped};
+pub use self::reservation::Reservation;
+pub use self::worker::Worker;
+
+pub(crate) use self::core::{Core, array};
+pub(crate) use self::tally::Counter;
+
+use self::chain::RawChain;
+use self::cut::Root;
+use self::free::FreeMap;
+use self::node::Link;
+use self::order::{HAND, Hand};
+use self::prefetch::prefetch;
+use self::worker::BlockList;
+use crate::block::{BlockId, ShardId};
+use crate::error::{
+    ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, WrongPool,
+};
+use crate::event::{EventReader, Findable, Snapshot};
+use crate::prefix::{Namespace, Prompt, Space};
+use crate::shared::Shared;
+use crate::sync::Ordering::Acquire;
+
+/// The blocks of one shard: free, idle, held, and who each one is.
+///
+/// A handle: cloning it is cheap and gives another handle of the same pool. All calls may run concurrently. The hot ones are
+/// lock-free: each finishes in a bounded number of steps, or because another thread has made progress. A refusal is true at
+/// one instant; nothing waits.
+///
+/// Exact after every operation of a single thread, and at rest: `capacity = free + idle + held + quarantined` and
+/// `available = free + idle − reserved`. With one thread the same calls on the same configuration give the same ids, hits
+/// and reclaims, on every machine.
+///
+/// ```
+/// use kvblock::{BlockPool, Contents, Namespace, PoolConfig, Prompt};
+///
+/// let pool = BlockPool::new(&PoolConfig::new(64, 4))?;
+/// let mut worker = pool.worker()?;
+/// let space = Namespace::new();
+/// let prompt = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+///
+/// // A promise first: 3 blocks, whatever happens next.
+/// let mut promise = pool.reserve(3)?;
+/// let mut chain = pool.find(&mut worker, &Prompt::new(&space, &prompt), &mut promise)?;
+/// assert_eq!(chain.len(), 0);
+/// let blocks = promise.take(&mut worker, 3)?;
+/// chain.push(blocks).map_err(|refused| refused.error)?;
+/// // The engine computes K/V of the prompt into chain.ids(). Then two blocks are full, and can be shared.
+/// chain.publish(&mut worker, &Contents::new(&prompt[..8]), None)?;
+///
+/// let mut promise = pool.reserve(3)?;
+/// let second = pool.find(&mut worker, &Prompt::new(&space, &prompt), &mut promise)?;
+/// assert_eq!(second.ids(), &chain.ids()[..2]);
+/// assert_eq!(promise.len(), 3, "hits on held blocks are free");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BlockPool {
+    pub(crate) core: Shared<Core>,
+}
+
+impl BlockPool {
+    /// Makes a pool with all its bookkeeping: nothing is allocated for it later.
+    ///
+    /// # Errors
+    /// [`CreateError`] names what is wrong with the configuration, or the memory that could not be had.
+    pub fn new(config: &PoolConfig) -> Result<Self, CreateError> {
+        let core = Shared::try_new(Core::new(config)?)
+            .map_err(|bytes| CreateError::OutOfMemory { bytes })?;
+        Ok(Self { core })
+    }
+
+    /// Makes what one thread needs for the hot calls. Allocates.
+    ///
+    /// # Errors
+    /// [`CreateError::OutOfMemory`].
+    pub fn worker(&self) -> Result<Worker, CreateError> {
+        Worker::new(&self.core)
+    }
+
+    /// The shard that this pool is.
+    #[must_use]
+    pub fn shard(&self) -> ShardId {
+        self.core.shard
+    }
+
+    /// Blocks that are online.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.core.capacity()
+    }
+
+    /// Blocks that there is bookkeeping for.
+    #[must_use]
+    pub fn max_blocks(&self) -> usize {
+        self.core.states.len()
+    }
+
+    /// Token positions of a block.
+    #[must_use]
+    pub fn block_size(&self) -> usize {
+        self.core.block_size
+    }
+
+    /// Free and idle blocks that are promised to nobody. One load.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        self.core.credits.now().available as usize
+    }
+
+    /// Promised blocks that have not been taken. One load.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.core.credits.now().reserved as usize
+    }
+
+    /// Whether [`reserve`](Self::reserve) would promise `n` blocks at this instant. Changes nothing.
+    ///
+    /// # Errors
+    /// The refusal that `reserve` would give.
+    pub fn check(&self, n: usize) -> Result<(), Refused> {
+        self.core.check(n, 0).map(drop)
+    }
+
+    /// Promises `n` blocks.
+    ///
+    /// # Errors
+    /// [`Refused::NeverFits`]: more than the capacity. [`Refused::Shortfall`]: more than is available now.
+    ///
+    /// One read-modify-write.
+    pub fn reserve(&self, n: usize) -> Result<Reservation<'_>, Refused> {
+        Ok(Reservation::new(&self.core, self.core.reserve(n, 0)?))
+    }
+
+    /// How much of a prompt [`find`](Self::find) would find at this instant. Holds nothing and changes nothing, not even the order
+    /// of reclaim.
+    ///
+    /// # Errors
+    /// [`LengthMismatch`]: not one extra key or chain key for each whole block.
+    pub fn probe(&self, prompt: &Prompt<'_>) -> Result<Probe, LengthMismatch> {
+        let most = prompt.matchable(self.core.block_size)?;
+        Ok(self.core.probe(prompt, most))
+    }
+
+    /// Holds the longest prefix of a prompt that is findable, proven equal block by block.
+    ///
+    /// Blocks that somebody holds cost nothing; an idle one costs a credit of `pay`. The chain ends at the first block that is
+    /// not findable, or for which nothing is left to pay. It may be empty.
+    ///
+    /// # Errors
+    /// [`FindError::LengthMismatch`]: not one extra key or chain key for each whole block. [`FindError::WrongPool`]: worker or
+    /// reservation of another pool.
+    ///
+    /// A few cache lines and one read-modify-write a block. No allocation in steady state.
+    pub fn find<'p>(
+        &'p self,
+        worker: &mut Worker,
+        prompt: &Prompt<'_>,
+        pay: &mut Reservation<'_>,
+    ) -> Result<Chain<'p>, FindError> {
+        worker.belongs(&self.core)?;
+        if !pay.belongs(&self.core) {
+            return Err(FindError::WrongPool);
+        }
+        let most = prompt.matchable(self.core.block_size)?;
+        let mut found = worker.list(prompt.tokens.len().div_ceil(self.core.block_size));
+        let cuts = self.core.cuts.0.load(Acquire);
+        pay.lend(|purse| self.core.find(worker, prompt, most, purse, &mut found));
+        let space = Space::new(prompt.namespace, self.core.secret);
+        Ok(Chain::new(&self.core, RawChain::new(space, found, cuts)))
+    }
+
+    /// An empty chain for prompts of a namespace.
+    pub fn chain(&self, namespace: &Namespace) -> Chain<'_> {
+        let space = Space::new(namespace, self.core.secret);
+        let cuts = self.core.cuts.0.load(Acquire);
+        Chain::new(&self.core, RawChain::new(space, BlockList::new(), cuts))
+    }
+
+    /// Frees up to `n` idle blocks, in the order of reclaim, and returns how many. Reservations stand: it evicts no more than is
+    /// available.
+    ///
+    /// # Errors
+    /// [`WrongPool`].
+    pub fn evict(&self, worker: &mut Worker, n: usize) -> Result<usize, WrongPool> {
+        worker.belongs(&self.core)?;
+        let mut evicted = 0;
+        while evicted < n {
+            let want = (n - evicted).min(HAND).min(self.available());
+            let Ok(credits) = u32::try_from(want) else {
+                break;
+            };
+            if want == 0 {
+                break;
+            }
+            if self.core.credits.withdraw_available(credits).is_err() {
+                // Somebody took some: as many as there are now.
+                continue;
+            }
+            let mut hand = Hand::new();
+            let got = self
+                .core
+                .reclaim(worker, want, &mut |block| hand.push(block));
+            for &block in hand.tokens() {
+                let (word, bit) = FreeMap::<64>::place(block);
+                self.core.free.insert(word, bit);
+            }
+            self.core.credits.deposit(credits);
+            evicted += got;
+            if got < want {
+                break;
+            }
+        }
+        Ok(evicted)
+    }
+
+    /// Makes every block of a namespace, or of all, unfindable, and frees those that nobody holds as far as reservations allow. The
+    /// held ones stay valid for their owners; they are reclaimed after their release. Returns how many became free.
+    ///
+    /// # Errors
+    /// [`ClearError::OutOfMemory`]: no memory for the list of blocks. [`ClearError::WrongPool`].
+    ///
+    /// A few passes over all blocks.
+    pub fn clear(
+        &self,
+        worker: &mut Worker,
+        namespace: Option<&Namespace>,
+    ) -> Result<usize, ClearError> {
+        worker
+            .belongs(&self.core)
+            .map_err(|WrongPool| ClearError::WrongPool)?;
+        self.core.clear(match namespace {
+            Some(namespace) => {
+                Root::Namespace(Link::root(Space::new(namespace, self.core.secret).tag()))
+            }
+            None => Root::All,
+        })
+    }
+
+    /// Makes one published block and everything below it unfindable, because its content is bad: lookups stop there at once.
+    /// Returns how many blocks became free.
+    ///
+    /// # Errors
+    /// [`InvalidateError::NotPublished`]: nothing to take back. [`InvalidateError::OutOfRange`], [`InvalidateError::OutOfMemory`],
+    /// [`InvalidateError::WrongPool`].
+    ///
+    /// A few passes over all blocks.
+    pub fn invalidate(
+        &self,
+        worker: &mut Worker,
+        block: BlockId,
+    ) -> Result<usize, InvalidateError> {
+        worker
+            .belongs(&self.core)
+            .map_err(|WrongPool| InvalidateError::WrongPool)?;
+        self.core.invalidate(block)
+    }
+
+    /// Does up to `steps` of the reclaimer's work beforehand: drops tokens of held blocks at the head of the order. Returns how
+    /// many. Never needed, but keeps the longest call short after many hits.
+    ///
+    /// # Errors
+    /// [`WrongPool`].
+    pub fn maintain(&self, worker: &mut Worker, steps: usize) -> Result<usize, WrongPool> {
+        worker.belongs(&self.core)?;
+        Ok(self.core.maintain(steps))
+    }
+
+    /// Recounts everything from the blocks and from the tables of all holders. At rest only: calls under way look like
+    /// inconsistencies.
+    ///
+    /// # Errors
+    /// The first [`Inconsistency`].
+    ///
+    /// Passes over all blocks. Allocates.
+    pub fn audit(&self, holders: &[&dyn Holder]) -> Result<(), Inconsistency> {
+        self.core.audit(holders)
+    }
+
+    /// Reads the events from the first on. `None` if the pool keeps none.
+    #[must_use]
+    pub fn events(&self) -> Option<EventReader<'_>> {
+        self.core.events.as_ref().map(EventReader::new)
+    }
+
+    /// Every findable copy, and which events that contains. Allocates.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let from = self
+            .core
+            .events
+            .as_ref()
+            .map_or(0, |events| events.range().0);
+        let mut copies: alloc::vec::Vec<Findable> = self
+            .core
+            .ids()
+            .filter_map(|block| {
+                let state = self.core.state(block).load(Acquire);
+                let copy = state
+                    .is_findable()
+                    .then(|| self.core.findable(block, state.generation()))?;
+                // What was read is its description only if it still is the same copy.
+                crate::sync::fence(Acquire);
+                (self.core.state(block).load(Acquire).generation() == state.generation())
+                    .then_some(copy)
+            })
+            .collect();
+        copies.sort_unstable_by_key(|copy| (copy.depth, copy.block));
+        let to = self
+            .core
+            .events
+            .as_ref()
+            .map_or(0, |events| events.range().1);
+        Snapshot { copies, from, to }
+    }
+}

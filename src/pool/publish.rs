@@ -1,0 +1,321 @@
+//! Making sealed blocks findable.
+//!
+//! From the root to the leaf, for each block: look whether this content already is findable below this parent; if so, pin that
+//! one (*canonical*) and chain on it; if not, write the node and its content, enter it in the index, count it as a child of its
+//! parent, announce it, and last store *published* into the state word.
+//!
+//! Inside one call a block's count of children starts at one for the next block to come, which saves a read-modify-write for each; if
+//! the next one is not stored after all, the count is lowered again.
+//!
+//! A private block with one owner is published with plain stores. One that forks share is published by whoever sets *touched* on
+//! it first (the flag means nothing else on a private block); the others find it done, or stop for now.
+//!
+//! # Orderings
+//! A Release fence stands before the content's stores (see `node.rs`), a Release store of the state after them: whoever finds
+//! the block sees its content, and the device memory behind it (`publish-vs-hit`). The SeqCst fence at the end belongs to
+//! `cut.rs`.
+
+use super::chain::{Alias, RawChain};
+use super::core::Core;
+use super::find::{Pin, Place, Purse};
+use super::state::State;
+use super::tally::Counter;
+use super::worker::Worker;
+use crate::block::BlockId;
+use crate::event::EventKind;
+use crate::prefix::{Contents, ExtraKey, Identity};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::{fence, mutant};
+
+/// What became of the blocks to publish. The chain's published part has grown by `stored + duplicates`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[must_use = "publishing may stop early"]
+pub struct Published {
+    /// Blocks that became findable.
+    pub stored: usize,
+    /// Blocks whose content already was findable: the chain goes on below that copy, and keeps its own block private.
+    pub duplicates: usize,
+    /// Why not all were published. The chain can try again, except after [`Stopped::Cut`] and [`Stopped::Mismatch`].
+    pub stopped: Option<Stopped>,
+}
+
+/// Why publishing ended before the last block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The content is findable as an idle block, and there is no credit to hold that.
+    Unpaid,
+    /// Both buckets of the block's key are full: too many blocks of this depth have keys that fall together.
+    IndexFull,
+    /// A block of the chain was invalidated or cleared: what comes after it can't be found.
+    Cut,
+    /// Another owner of the same block is publishing it at this moment.
+    Busy,
+    /// Another owner of the block published it as something else, or the chain is a tail that doesn't begin where its published
+    /// head ends.
+    Mismatch,
+}
+
+/// What to do with one block.
+enum Next {
+    Stored(u64),
+    Duplicate(BlockId, u64),
+    Stop(Stopped),
+}
+
+impl Core {
+    /// Publishes the next `n` blocks of the chain, which has them.
+    pub(crate) fn publish(
+        &self,
+        worker: &Worker,
+        chain: &mut RawChain,
+        contents: &Contents<'_>,
+        n: usize,
+        purse: &mut Purse<'_>,
+    ) -> Published {
+        let mut done = Published::default();
+        if n == 0 {
+            return done;
+        }
+        let cuts = self.cuts.0.load(Acquire);
+        if chain.cuts_seen != cuts {
+            chain.cut |= self.cut_what_hangs(chain.nodes()) > 0;
+            chain.cuts_seen = cuts;
+        }
+        if chain.cut || chain.gap {
+            done.stopped = Some(if chain.cut {
+                Stopped::Cut
+            } else {
+                Stopped::Mismatch
+            });
+            return done;
+        }
+        let mut at = chain.place(self);
+        // Whether the parent already counts the child to come.
+        let mut counted = false;
+        for i in 0..n {
+            let block = chain.ids[chain.published];
+            let extra = contents.extra_of(i);
+            let extra = if chain.published == 0 {
+                chain.space.first(extra, self.secret)
+            } else {
+                extra
+            };
+            let identity = self.identity(contents.tokens_of(i, self.block_size), extra);
+            let more = i + 1 < n;
+            let next = self.publish_one(at, block, contents, i, &identity, counted, more, purse);
+            if !matches!(next, Next::Stored(_)) && counted {
+                self.uncount(at);
+                counted = false;
+            }
+            match next {
+                Next::Stored(generation) => {
+                    done.stored += 1;
+                    at = at.below(block, generation);
+                    counted = more;
+                }
+                Next::Duplicate(canonical, generation) => {
+                    done.duplicates += 1;
+                    if canonical != block {
+                        chain.aliases.push(Alias {
+                            position: chain.published,
+                            canonical,
+                        });
+                    }
+                    at = at.below(canonical, generation);
+                }
+                Next::Stop(why) => {
+                    done.stopped = Some(why);
+                    break;
+                }
+            }
+            chain.published += 1;
+        }
+        fence(SeqCst);
+        if self.cuts.0.load(Acquire) != cuts
+            && !mutant("publisher-ignores-cuts")
+            && self.cut_what_hangs(chain.nodes()) > 0
+        {
+            chain.cut = true;
+            done.stopped = Some(Stopped::Cut);
+        }
+        worker.count(Counter::Stored, done.stored);
+        worker.count(Counter::Duplicates, done.duplicates);
+        match done.stopped {
+            Some(Stopped::Unpaid) => worker.count(Counter::Unpaid, 1),
+            Some(Stopped::IndexFull) => worker.count(Counter::Declined, 1),
+            _ => {}
+        }
+        done
+    }
+
+    #[inline]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one step of the loop above, taken out to be read alone"
+    )]
+    fn publish_one(
+        &self,
+        at: Place,
+        block: BlockId,
+        contents: &Contents<'_>,
+        i: usize,
+        identity: &Identity<'_>,
+        counted: bool,
+        more: bool,
+        purse: &mut Purse<'_>,
+    ) -> Next {
+        let mut current = self.state(block).load(Acquire);
+        if current.is_published() {
+            // Another owner of this block was first.
+            let same = current.is_findable() && self.nodes.matches(block, at.link, identity);
+            return if same {
+                Next::Duplicate(block, current.generation())
+            } else {
+                Next::Stop(Stopped::Mismatch)
+            };
+        }
+        let key = self.key(at, contents, i, identity.extra);
+        if self.may_have(at, counted) {
+            match self.find_below(at, key, identity, purse) {
+                (Some(canonical), Pin::Hit(state)) => {
+                    self.remember(at, canonical);
+                    return Next::Duplicate(canonical, state.generation());
+                }
+                (_, Pin::Unpaid) => return Next::Stop(Stopped::Unpaid),
+                _ => {}
+            }
+        }
+        let alone = current.is_private_alone();
+        if !alone {
+            match self.lock_shared(block, current) {
+                Some(locked) => current = locked,
+                None => return Next::Stop(Stopped::Busy),
+            }
+        }
+        self.write(at, block, current, key, identity, more);
+        let home = self.index.home(key, at.depth);
+        if !self.index.insert(home, block) {
+            if !alone {
+                self.change_shared(block, |state| state.with_touched(false));
+            }
+            return Next::Stop(Stopped::IndexFull);
+        }
+        if let (Some(parent), false) = (at.link.block(), counted) {
+            self.nodes.get(parent).child_comes();
+        }
+        let begun = self.events.as_ref().map(|events| (events, events.begin()));
+        if alone {
+            let order = if mutant("publish-relaxed") {
+                Relaxed
+            } else {
+                Release
+            };
+            self.state(block).store(current.published(), order);
+        } else {
+            self.change_shared(block, State::published);
+        }
+        if let Some((events, begun)) = begun {
+            events.commit(
+                begun,
+                EventKind::Stored,
+                &self.findable(block, current.generation()),
+            );
+        }
+        self.remember(at, block);
+        Next::Stored(current.generation())
+    }
+
+    /// Whether the place can have children that are not this call's own.
+    #[inline]
+    fn may_have(&self, at: Place, counted: bool) -> bool {
+        at.link
+            .block()
+            .is_none_or(|parent| self.nodes.get(parent).children().count() > u64::from(counted))
+    }
+
+    /// A findable block with this identity at this place, pinned.
+    fn find_below(
+        &self,
+        at: Place,
+        key: u64,
+        identity: &Identity<'_>,
+        purse: &mut Purse<'_>,
+    ) -> (Option<BlockId>, Pin) {
+        for candidate in self.index.candidates(self.index.home(key, at.depth)) {
+            match self.pin(candidate, at.link, identity, purse) {
+                Pin::Miss => {}
+                found => return (Some(candidate), found),
+            }
+        }
+        (None, Pin::Miss)
+    }
+
+    #[inline]
+    fn remember(&self, at: Place, child: BlockId) {
+        if let Some(parent) = at.link.block() {
+            self.nodes.get(parent).set_hint(child);
+        }
+    }
+
+    #[cold]
+    fn uncount(&self, at: Place) {
+        if let Some(parent) = at.link.block() {
+            self.nodes.get(parent).child_goes(at.link.generation());
+        }
+    }
+
+    /// Everything about the block but that it is published.
+    #[inline]
+    fn write(
+        &self,
+        at: Place,
+        block: BlockId,
+        current: State,
+        key: u64,
+        identity: &Identity<'_>,
+        more: bool,
+    ) {
+        if !mutant("no-rewrite-fence") {
+            fence(Release);
+        }
+        self.nodes.write_content(block, identity);
+        let extra: ExtraKey = identity.extra;
+        self.nodes.get(block).write(
+            at.link,
+            current.generation(),
+            u64::from(more),
+            key,
+            at.depth,
+            extra,
+        );
+    }
+
+    /// The right to publish a private block that forks share.
+    #[cold]
+    fn lock_shared(&self, block: BlockId, mut current: State) -> Option<State> {
+        let word = self.state(block);
+        loop {
+            if current.is_published() || current.is_touched() {
+                return None;
+            }
+            match word.compare_exchange(current, current.with_touched(true), AcqRel, Acquire) {
+                Ok(_) => return Some(current),
+                // Another owner came or went.
+                Err(actual) => current = actual,
+            }
+        }
+    }
+
+    /// Changes the state of a block whose other owners may come and go meanwhile.
+    #[cold]
+    fn change_shared(&self, block: BlockId, change: impl Fn(State) -> State) {
+        let word = self.state(block);
+        let mut current = word.load(Acquire);
+        while let Err(actual) = word.compare_exchange(current, change(current), AcqRel, Acquire) {
+            current = actual;
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Finding a block for a credit: free ones first, then idle ones in the order of reclaim, then a search.
+//!
+//! The caller holds a credit for each block asked for. So a block for each is free or idle, in the hand of a thread that
+//! is about to put it there, or taken by one whose own block is: whoever finds nothing looks again, and somebody has made
+//! progress. A thread stopped anywhere hides at most its own credits' worth: what it hides of tokens and counts is found by the
+//! sweep, what it hides of the bitmap by looking at the bitmap's lowest level.
+//!
+//! # Complexity
+//! A call for `n` blocks sends at most 512 + 8 n tokens to the tail (see [`Worker`]); tokens of held blocks are dropped on the
+//! way, once for each hit that made them so (`maintain` does that beforehand). The sweep looks at all state words and runs only
+//! when some thread is stopped.
+
+use super::claim::{Childless, Claim, Token};
+use super::core::Core;
+use super::order::{HAND, Hand};
+use super::tally::Counter;
+use super::worker::Worker;
+use crate::block::BlockId;
+use crate::sync::Ordering::{Acquire, Relaxed};
+
+/// Longest way down the child hints.
+const MOST_STEPS_DOWN: usize = 512;
+
+impl Core {
+    /// Gets `want` blocks; the caller holds as many credits. They come with no references.
+    #[inline]
+    pub(crate) fn obtain(&self, worker: &mut Worker, want: usize, mut give: impl FnMut(BlockId)) {
+        let got = self.free.claim(&mut worker.hint, want, &mut give);
+        if got < want {
+            self.obtain_idle(worker, want - got, &mut give);
+        }
+    }
+
+    fn obtain_idle(&self, worker: &mut Worker, want: usize, give: &mut dyn FnMut(BlockId)) {
+        let mut got = 0;
+        loop {
+            got += self.reclaim(worker, want - got, give);
+            if got == want {
+                return;
+            }
+            got += self.free.claim(&mut worker.hint, want - got, &mut *give);
+            if got < want {
+                got += self.free.claim_any(want - got, &mut *give);
+            }
+            if got == want {
+                return;
+            }
+            crate::sync::relax();
+        }
+    }
+
+    /// Reclaims up to `want` idle blocks; fewer only if there are none to be found at this instant.
+    pub(crate) fn reclaim(
+        &self,
+        worker: &mut Worker,
+        want: usize,
+        give: &mut dyn FnMut(BlockId),
+    ) -> usize {
+        let mut got = self.reclaim_in_order(worker, want, give);
+        while got < want && !crate::sync::mutant("no-sweep") {
+            let swept = self.sweep(worker, want - got, give);
+            if swept == 0 {
+                break;
+            }
+            got += swept;
+        }
+        worker.count(Counter::Reclaims, got);
+        got
+    }
+
+    /// By the tokens.
+    fn reclaim_in_order(
+        &self,
+        worker: &mut Worker,
+        want: usize,
+        give: &mut dyn FnMut(BlockId),
+    ) -> usize {
+        let mut got = 0;
+        let mut trips = 0;
+        let mut fruitless = 0;
+        while got < want {
+            let hand = self.order.pop(want - got);
+            if hand.tokens().is_empty() {
+                break;
+            }
+            self.prefetch_for_claims(&hand);
+            let before = got;
+            let mut back = Hand::new();
+            for &token in hand.tokens() {
+                let past_cap = worker.allowance == 0;
+                let claim = match self.examine(token, past_cap) {
+                    Token::Claimed(claim) => Some(claim),
+                    Token::Dropped => None,
+                    Token::Back => {
+                        worker.trip();
+                        back.push(token);
+                        None
+                    }
+                    Token::Inner => {
+                        worker.trip();
+                        back.push(token);
+                        self.claim_leaf_below(token)
+                    }
+                };
+                match claim {
+                    Some(claim) => {
+                        worker.claimed();
+                        give(self.settle(claim));
+                        got += 1;
+                    }
+                    None => fruitless += 1,
+                }
+            }
+            trips += back.tokens().len();
+            self.order.push(back.tokens());
+            if got > before {
+                fruitless = 0;
+            } else if fruitless > 2 * self.order.len() + super::worker::MOST_ALLOWANCE as usize {
+                break;
+            }
+        }
+        worker.count(Counter::SecondChances, trips);
+        got
+    }
+
+    #[inline]
+    fn prefetch_for_claims(&self, hand: &Hand) {
+        for &token in hand.tokens() {
+            super::prefetch(&self.states, token.index());
+            self.nodes.prefetch(token);
+        }
+        for &token in hand.tokens() {
+            self.index.prefetch(self.home_of(token));
+        }
+    }
+
+    /// An idle leaf below an idle block, where the child hints lead to one.
+    #[cold]
+    pub(crate) fn claim_leaf_below(&self, block: BlockId) -> Option<Claim> {
+        use super::node::Link;
+        let mut parent = block;
+        let mut state = self.state(block).load(Acquire);
+        for _ in 0..MOST_STEPS_DOWN {
+            let link = Link::new(parent, state.generation());
+            let child = self.nodes.get(parent).hint()?;
+            state = self.state(child).load(Acquire);
+            if !state.is_idle() || self.nodes.get(child).parent() != link {
+                return None;
+            }
+            if self.nodes.get(child).children().count() == 0 {
+                return self.claim_without_token(child);
+            }
+            parent = child;
+        }
+        None
+    }
+
+    /// By the state words: for when tokens, or decrements of counts, are in the hands of stopped threads.
+    ///
+    /// Believes no counts. Marks every named parent; cuts idle blocks that nobody names; marks again, which binds for those cut;
+    /// claims those still not named.
+    #[cold]
+    pub(crate) fn sweep(
+        &self,
+        worker: &mut Worker,
+        want: usize,
+        give: &mut dyn FnMut(BlockId),
+    ) -> usize {
+        worker.count(Counter::Sweeps, 1);
+        self.mark_parents(&mut worker.marks);
+        let mut cut = Hand::new();
+        let mut cuts: [Option<(u64, Option<super::claim::Cut>)>; HAND] = [const { None }; HAND];
+        for block in self.ids() {
+            if cut.tokens().len() == want.min(HAND) {
+                break;
+            }
+            let current = self.state(block).load(Acquire);
+            if !current.is_idle() || is_marked(&worker.marks, block) {
+                continue;
+            }
+            if let Some(cut_here) = self.cut(block, current) {
+                cuts[cut.tokens().len()] = Some((current.generation(), cut_here));
+                cut.push(block);
+            }
+        }
+        self.mark_parents(&mut worker.marks);
+        let mut got = 0;
+        for (&block, cut) in cut.tokens().iter().zip(&mut cuts) {
+            let Some((generation, cut_here)) = cut.take() else {
+                continue;
+            };
+            let named = || is_marked(&worker.marks, block);
+            if let Some(claim) =
+                self.claim_cut(block, generation, cut_here, Childless::Scan(&named))
+            {
+                give(self.settle(claim));
+                got += 1;
+            }
+        }
+        for _ in 0..got {
+            worker.claimed();
+        }
+        got
+    }
+
+    /// Marks every block that a published block names as its parent.
+    fn mark_parents(&self, marks: &mut [u64]) {
+        marks.fill(0);
+        for block in self.ids() {
+            if self.state(block).load(Acquire).is_published() {
+                if let Some(parent) = self.nodes.get(block).parent().block() {
+                    marks[parent.index() / 64] |= 1 << (parent.index() % 64);
+                }
+            }
+        }
+    }
+
+    /// Drops up to `steps` tokens at the head that no reclaim could use: those of held published blocks, and sends those of
+    /// unpublished ones to the tail.
+    pub(crate) fn maintain(&self, steps: usize) -> usize {
+        let mut done = 0;
+        while done < steps {
+            let Some(token) = self.order.peek() else {
+                break;
+            };
+            let state = self.state(token).load(Relaxed);
+            if state.is_idle() {
+                break;
+            }
+            let hand = self.order.pop(1);
+            for &token in hand.tokens() {
+                match self.examine_held(token) {
+                    true => {}
+                    false => self.order.push(&[token]),
+                }
+            }
+            done += hand.tokens().len();
+        }
+        done
+    }
+
+    /// Drops the token if its block is held and published: true. The caller has it in hand.
+    pub(crate) fn examine_held(&self, block: BlockId) -> bool {
+        use crate::sync::Ordering::AcqRel;
+        let word = self.state(block);
+        let mut current = word.load(Acquire);
+        while current.is_published() && current.references() > 0 {
+            match word.compare_exchange(current, current.with_queued(false), AcqRel, Acquire) {
+                Ok(_) => return true,
+                // Another owner came or went.
+                Err(actual) => current = actual,
+            }
+        }
+        false
+    }
+}
+
+fn is_marked(marks: &[u64], block: BlockId) -> bool {
+    marks[block.index() / 64] >> (block.index() % 64) & 1 == 1
+}

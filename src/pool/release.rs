@@ -1,0 +1,144 @@
+//! Giving references back.
+//!
+//! A block whose last reference goes becomes free if it was never published, idle if it was. Batches go tail first: a leaf's token
+//! is in front of its parent's, and no head is idle while a tail is held.
+//!
+//! # Orderings
+//! The decrement is AcqRel: what an owner did with the block happens before the last one frees it, and that before its next use
+//! (model `release-vs-take`). An owner alone with a private block stores Relaxed: the bitmap's Release follows. Credits come
+//! last of all (`credit-after-block`).
+
+use super::core::Core;
+use super::free::FreeMap;
+use super::order::Hand;
+use crate::block::BlockId;
+use crate::error::TooManyReferences;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sync::mutant;
+
+/// What one release call has collected for the shared structures.
+struct Outgoing<'c> {
+    core: &'c Core,
+    /// Free blocks of one word of the bitmap.
+    word: usize,
+    bits: u64,
+    tokens: Hand,
+    credits: u32,
+}
+
+impl Outgoing<'_> {
+    #[inline]
+    fn free(&mut self, block: BlockId) {
+        let (word, bit) = FreeMap::<64>::place(block);
+        if word != self.word {
+            self.flush_free();
+            self.word = word;
+        }
+        self.bits |= bit;
+        self.credits += 1;
+    }
+
+    #[inline]
+    fn flush_free(&mut self) {
+        if self.bits != 0 {
+            self.core.free.insert(self.word, self.bits);
+            self.bits = 0;
+        }
+    }
+
+    #[inline]
+    fn queue(&mut self, block: BlockId) {
+        if self.tokens.is_full() {
+            self.core.order.push(self.tokens.tokens());
+            self.tokens = Hand::new();
+        }
+        self.tokens.push(block);
+    }
+}
+
+impl Core {
+    /// Gives back one reference of each block, in this order: tails first.
+    #[inline]
+    pub(crate) fn release(&self, blocks: impl Iterator<Item = BlockId>) {
+        let mut out = Outgoing {
+            core: self,
+            word: 0,
+            bits: 0,
+            tokens: Hand::new(),
+            credits: 0,
+        };
+        for block in blocks {
+            self.release_one(block, &mut out);
+        }
+        if mutant("credit-early") {
+            self.credits.deposit(core::mem::take(&mut out.credits));
+        }
+        out.flush_free();
+        self.order.push(out.tokens.tokens());
+        self.credits.deposit(out.credits);
+    }
+
+    #[inline]
+    fn release_one(&self, block: BlockId, out: &mut Outgoing<'_>) {
+        let word = self.state(block);
+        let mut current = word.load(Acquire);
+        if current.is_private_alone() {
+            word.store(current.held_once_less(), Relaxed);
+            out.free(block);
+            return;
+        }
+        loop {
+            let last = current.references() == 1;
+            let queues = last && current.is_published() && !current.is_queued();
+            let mut next = current.held_once_less();
+            if queues {
+                next = next.with_queued(true).with_touched(false);
+            }
+            match word.compare_exchange(current, next, AcqRel, Acquire) {
+                Ok(_) => {
+                    if last && !current.is_published() {
+                        out.free(block);
+                    } else if last {
+                        out.credits += 1;
+                        if queues {
+                            out.queue(block);
+                        }
+                    }
+                    return;
+                }
+                // Another owner came or went, or the token's holder cleared a flag.
+                Err(actual) => current = actual,
+            }
+        }
+    }
+
+    /// One owner more for a block that the caller holds.
+    pub(crate) fn hold(&self, block: BlockId) -> Result<(), TooManyReferences> {
+        let word = self.state(block);
+        let mut current = word.load(Acquire);
+        loop {
+            if current.references() == super::state::MAX_REFERENCES {
+                return Err(TooManyReferences { block });
+            }
+            match word.compare_exchange(current, current.held_once_more(), AcqRel, Acquire) {
+                Ok(_) => return Ok(()),
+                // Another owner came or went.
+                Err(actual) => current = actual,
+            }
+        }
+    }
+
+    /// One owner more for each, or for none.
+    pub(crate) fn hold_all(
+        &self,
+        blocks: impl Iterator<Item = BlockId> + Clone,
+    ) -> Result<(), TooManyReferences> {
+        for (done, block) in blocks.clone().enumerate() {
+            if let Err(error) = self.hold(block) {
+                self.release(blocks.take(done));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! What one thread brings to every hot call.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use super::core::Core;
+use super::tally::{CellId, Counter};
+use crate::block::BlockId;
+use crate::error::{CreateError, WrongPool};
+use crate::shared::Shared;
+
+/// Blocks of one holder: a few inline, more in a buffer that workers recycle.
+pub(crate) type BlockList = SmallVec<[BlockId; 8]>;
+
+/// Buffers that a worker keeps for the next lists.
+const SPARE_BUFFERS: usize = 64;
+
+/// Trips of tokens to the tail that a worker may cause at once.
+pub(crate) const MOST_ALLOWANCE: u32 = if cfg!(loom) { 9 } else { 512 };
+/// Trips that a claim allows in return.
+const ALLOWANCE_A_CLAIM: u32 = 8;
+
+/// One thread's hints, scratch memory and counters for one pool. Owned by the caller and lent to every hot call.
+///
+/// It carries where this thread last found free blocks, buffers for block lists (so that nothing is allocated in
+/// steady state) and how many second chances it may still give. Make one for each thread; it can be sent to another, but not
+/// shared.
+pub struct Worker {
+    core: Shared<Core>,
+    pub(crate) cell: CellId,
+    /// Word of the bitmap where the last free block was found.
+    pub(crate) hint: usize,
+    /// Trips to the tail left before a touched block is claimed all the same. Kept from call to call and paid back by claims, so
+    /// that a call is bounded and yet many small calls do as one large one.
+    pub(crate) allowance: u32,
+    /// Named parents, for the sweep.
+    pub(crate) marks: Box<[u64]>,
+    spare: Vec<Vec<BlockId>>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl Worker {
+    pub(crate) fn new(core: &Shared<Core>) -> Result<Self, CreateError> {
+        let marks = super::array(core.states.len().div_ceil(64), |_| 0)?;
+        let mut spare = Vec::new();
+        spare
+            .try_reserve_exact(SPARE_BUFFERS)
+            .map_err(|_| CreateError::OutOfMemory {
+                bytes: SPARE_BUFFERS * size_of::<Vec<BlockId>>(),
+            })?;
+        Ok(Self {
+            core: core.clone(),
+            cell: core.tallies.join(),
+            hint: 0,
+            allowance: MOST_ALLOWANCE,
+            marks,
+            spare,
+            not_sync: PhantomData,
+        })
+    }
+
+    /// Whether the worker was made by this pool.
+    #[inline]
+    pub(crate) fn belongs(&self, core: &Core) -> Result<(), WrongPool> {
+        if core::ptr::eq::<Core>(&*self.core, core) {
+            Ok(())
+        } else {
+            Err(WrongPool)
+        }
+    }
+
+    /// An empty list with room for `n`, in a recycled buffer if one is at hand.
+    #[inline]
+    pub(crate) fn list(&mut self, n: usize) -> BlockList {
+        let mut list = BlockList::new();
+        if n > list.inline_size() {
+            if let Some(buffer) = self.spare.pop() {
+                list = BlockList::from_vec(buffer);
+            }
+            list.reserve(n);
+        }
+        list
+    }
+
+    /// Takes a list's buffer back.
+    #[inline]
+    pub(crate) fn recycle(&mut self, mut list: BlockList) {
+        if list.spilled() && self.spare.len() < SPARE_BUFFERS {
+            list.clear();
+            self.spare.push(list.into_vec());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count(&self, counter: Counter, n: usize) {
+        self.core.tallies.count(self.cell, counter, n);
+    }
+
+    /// A token goes to the tail.
+    #[inline]
+    pub(crate) const fn trip(&mut self) {
+        self.allowance = self.allowance.saturating_sub(1);
+    }
+
+    /// A block was claimed.
+    #[inline]
+    pub(crate) fn claimed(&mut self) {
+        self.allowance = (self.allowance + ALLOWANCE_A_CLAIM).min(MOST_ALLOWANCE);
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("shard", &self.core.shard)
+            .field("hint", &self.hint)
+            .field("allowance", &self.allowance)
+            .finish_non_exhaustive()
+    }
+}
