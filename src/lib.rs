@@ -57,3 +57,7 @@ pub use prefix::{
     BlockHasher, ConstantHasher, Contents, ExtraKey, Namespace, Prompt, Proof, SipHasher13,
 };
 pub use report::PoolReport;
+
+#[cfg(loom)]
+#[doc(hidden)]
+pub use pool::steps;

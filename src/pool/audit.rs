@@ -1,6 +1,7 @@
 //! Recounts everything from the blocks and from the holders' tables, and names the first block that disagrees.
 
 use alloc::vec;
+use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
@@ -203,21 +204,52 @@ impl fmt::Display for Inconsistency {
 }
 impl Error for Inconsistency {}
 
+/// What the state of a shard is to be, as its owners know it.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// References of each block.
+    pub(crate) held: Vec<u64>,
+    /// Credits set aside.
+    pub(crate) promised: usize,
+    /// What threads that stopped in the middle have not given back.
+    pub(crate) stopped: Stopped,
+}
+
+/// What is in the hands of stopped threads; nothing, at rest.
+#[derive(Debug, Default)]
+pub(crate) struct Stopped {
+    /// Tokens.
+    pub(crate) tokens: Vec<BlockId>,
+    /// Credits withdrawn for which there is no block yet, or whose block has come back without them.
+    pub(crate) credits: usize,
+    /// Claimed blocks whose old identity has not been settled, and their parents.
+    pub(crate) claims: Vec<(BlockId, Link)>,
+}
+
 impl Core {
     /// See [`BlockPool::audit`](crate::BlockPool::audit).
     pub(crate) fn audit(&self, holders: &[&dyn Holder]) -> Result<(), Inconsistency> {
         if holders.iter().any(|holder| holder.pool() != address(self)) {
             return Err(Inconsistency::ForeignHolder);
         }
-        let mut held = vec![0_u64; self.states.len()];
+        let mut account = Account {
+            held: vec![0; self.states.len()],
+            promised: holders.iter().map(|holder| holder.credits()).sum(),
+            stopped: Stopped::default(),
+        };
         for holder in holders {
-            holder.references(&mut |block| held[block.index()] += 1);
+            holder.references(&mut |block| account.held[block.index()] += 1);
         }
-        self.audit_states(&held)?;
-        self.audit_tree()?;
-        self.audit_index()?;
-        self.audit_tokens()?;
-        self.audit_credits(holders.iter().map(|holder| holder.credits()).sum())
+        self.audit_account(&account)
+    }
+
+    /// Compares everything with the account.
+    pub(crate) fn audit_account(&self, account: &Account) -> Result<(), Inconsistency> {
+        self.audit_states(&account.held)?;
+        self.audit_tree(&account.stopped)?;
+        self.audit_index(&account.stopped)?;
+        self.audit_tokens(&account.stopped)?;
+        self.audit_credits(account)
     }
 
     fn audit_states(&self, held: &[u64]) -> Result<(), Inconsistency> {
@@ -241,7 +273,7 @@ impl Core {
         })
     }
 
-    fn audit_tree(&self) -> Result<(), Inconsistency> {
+    fn audit_tree(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
         let mut named: HashMap<Link, u64> = HashMap::new();
         let published = || {
             self.ids()
@@ -261,6 +293,9 @@ impl Core {
                 *named.entry(link).or_default() += 1;
             }
         }
+        for &(_, parent) in &stopped.claims {
+            *named.entry(parent).or_default() += 1;
+        }
         for (block, state) in published() {
             let children = self.nodes.get(block).children();
             let named = named
@@ -278,9 +313,12 @@ impl Core {
         Ok(())
     }
 
-    fn audit_index(&self) -> Result<(), Inconsistency> {
+    fn audit_index(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
         let mut seen: BitVec<usize> = BitVec::repeat(false, self.states.len());
         for (bucket, block) in self.index.entries() {
+            if stopped.claims.iter().any(|&(claimed, _)| claimed == block) {
+                continue;
+            }
             let state = self.state(block).load(Acquire);
             if !state.is_published()
                 || seen.replace(block.index(), true)
@@ -295,10 +333,11 @@ impl Core {
         lost.map_or(Ok(()), |block| Err(Inconsistency::Index { block }))
     }
 
-    fn audit_tokens(&self) -> Result<(), Inconsistency> {
+    fn audit_tokens(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
         let mut tokens = vec![0; self.states.len()];
         self.order
             .tokens()
+            .chain(stopped.tokens.iter().copied())
             .for_each(|token| tokens[token.index()] += 1);
         for (block, tokens) in self.ids().zip(tokens) {
             let state = self.state(block).load(Acquire);
@@ -312,7 +351,7 @@ impl Core {
         Ok(())
     }
 
-    fn audit_credits(&self, promised: usize) -> Result<(), Inconsistency> {
+    fn audit_credits(&self, account: &Account) -> Result<(), Inconsistency> {
         let now = self.credits.now();
         let (available, reserved) = (now.available as usize, now.reserved as usize);
         let online = |block: &BlockId| {
@@ -323,16 +362,16 @@ impl Core {
             .filter(online)
             .filter(|&block| self.state(block).load(Acquire).references() == 0)
             .count();
-        if available + reserved != blocks {
+        if available + reserved + account.stopped.credits != blocks {
             return Err(Inconsistency::Credits {
                 recorded: available + reserved,
                 blocks,
             });
         }
-        if reserved != promised {
+        if reserved != account.promised {
             return Err(Inconsistency::Reserved {
                 recorded: reserved,
-                promised,
+                promised: account.promised,
             });
         }
         Ok(())

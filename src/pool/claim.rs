@@ -36,6 +36,14 @@ pub(crate) struct Claim {
     removed: Option<Findable>,
 }
 
+impl Claim {
+    /// The parent of the old content.
+    #[cfg(any(test, loom))]
+    pub(crate) const fn parent(&self) -> Link {
+        self.parent
+    }
+}
+
 /// What became of a token.
 #[derive(Debug)]
 pub(crate) enum Token {

@@ -33,6 +33,9 @@ mod reclaim;
 mod release;
 mod reservation;
 mod state;
+#[cfg(any(test, loom))]
+#[doc(hidden)]
+pub mod steps;
 mod tally;
 mod worker;
 

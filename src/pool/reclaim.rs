@@ -69,7 +69,7 @@ impl Core {
     }
 
     /// By the tokens.
-    fn reclaim_in_order(
+    pub(crate) fn reclaim_in_order(
         &self,
         worker: &mut Worker,
         want: usize,
@@ -204,7 +204,7 @@ impl Core {
     }
 
     /// Marks every block that a published block names as its parent.
-    fn mark_parents(&self, marks: &mut [u64]) {
+    pub(crate) fn mark_parents(&self, marks: &mut [u64]) {
         marks.fill(0);
         for block in self.ids() {
             if self.state(block).load(Acquire).is_published() {
@@ -255,6 +255,6 @@ impl Core {
     }
 }
 
-fn is_marked(marks: &[u64], block: BlockId) -> bool {
+pub(crate) fn is_marked(marks: &[u64], block: BlockId) -> bool {
     marks[block.index() / 64] >> (block.index() % 64) & 1 == 1
 }

@@ -1,0 +1,241 @@
+//! `kvblock replay`: reads the trace, sizes the pool, replays, reports.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kvblock::trace::{self, Content, Listing, Reader, Request};
+use kvblock::{BlockPool, MAX_BLOCK_SIZE, PoolConfig};
+
+use crate::args::{Fraction, ReplayArgs};
+use crate::failure::Failure;
+use crate::sequential;
+use crate::summary::{Setting, Summary};
+
+/// Replays as the arguments say. A leak or a failed audit is an error after everything was reported.
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let workload = Workload::load(args)?;
+    let id_tokens = args
+        .id_tokens
+        .map_or_else(|| usual_id_tokens(&workload.requests), usize::from);
+    let block_size = args.block_size.map_or(id_tokens, usize::from);
+    if block_size > MAX_BLOCK_SIZE {
+        return Err(Failure::Input(format!(
+            "a block has at most {MAX_BLOCK_SIZE} tokens, and {block_size} are asked for: name fewer with --block-size"
+        )));
+    }
+    let content = Content::new(args.seed, id_tokens, block_size);
+    let size = Size::of_pool(args, &workload.requests, &content)?;
+    let config = PoolConfig::new(size.blocks, block_size).secret(secret(args.seed));
+    let pool = BlockPool::new(&config).map_err(|error| {
+        Failure::Input(format!(
+            "no pool of {} blocks of {block_size} tokens can be made: {error}",
+            size.blocks
+        ))
+    })?;
+    // Before the work, so that it is not in vain.
+    let json = args
+        .json
+        .as_deref()
+        .map(|path| create(path, args.trace.as_deref()))
+        .transpose()?;
+
+    let progress = progress_bar(workload.requests.len());
+    let audit_every = args.audit_every.map(|every| every.get() as u64);
+    let replayed = sequential::replay(&pool, &workload.requests, &content, audit_every, || {
+        progress.inc(1);
+    });
+    progress.finish_and_clear();
+    let figures = replayed?;
+
+    let setting = Setting {
+        trace: workload.name,
+        format: workload.format,
+        mode: args.mode.name(),
+        seed: args.seed,
+        id_tokens,
+        block_size,
+        blocks: size.blocks,
+        distinct_blocks: size.distinct,
+    };
+    let summary = Summary::new(setting, &figures);
+    print(&summary, &figures.report.to_string());
+    let written = match (json, &args.json) {
+        (Some(file), Some(path)) => summary
+            .write_json(BufWriter::new(file))
+            .map_err(|error| cannot_write(path, &error)),
+        _ => Ok(()),
+    };
+    // A defect of the pool weighs more than a full disk.
+    summary
+        .defect()
+        .map_or(written, |defect| Err(Failure::Defect(defect)))
+}
+
+/// The requests to replay and what they are called.
+struct Workload {
+    name: String,
+    format: Option<String>,
+    requests: Vec<Request>,
+}
+
+impl Workload {
+    fn load(args: &ReplayArgs) -> Result<Self, Failure> {
+        let Some(path) = &args.trace else {
+            if args.format.is_some() {
+                return Err(Failure::Input(String::from(
+                    "--format says how TRACE is to be read, and there is no TRACE",
+                )));
+            }
+            let name = format!("built-in chat (seed {})", args.seed);
+            return Ok(Self {
+                name,
+                format: None,
+                requests: trace::chat(args.seed),
+            });
+        };
+        let wrong = |error: trace::ParseError| Failure::Input(error.to_string());
+        let mut reader = Reader::open(path, args.format.map(trace::Format::from)).map_err(wrong)?;
+        let requests = reader
+            .by_ref()
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(wrong)?;
+        if requests.is_empty() {
+            return Err(Failure::Input(format!(
+                "{}: no requests in this trace",
+                path.display()
+            )));
+        }
+        let name = path
+            .file_name()
+            .map_or(Cow::Borrowed(""), |name| name.to_string_lossy())
+            .into_owned();
+        let format = reader.format().map(|format| format.to_string());
+        Ok(Self {
+            name,
+            format,
+            requests,
+        })
+    }
+}
+
+/// What one id stands for by the trace's first row that tells.
+fn usual_id_tokens(requests: &[Request]) -> usize {
+    requests
+        .iter()
+        .find_map(|request| request.listing.usual_id_tokens())
+        .or_else(|| Listing::HashIds.usual_id_tokens())
+        .unwrap_or(1)
+}
+
+/// How many blocks the pool has.
+struct Size {
+    blocks: usize,
+    /// Distinct blocks of the trace; `None` if they need not be counted.
+    distinct: Option<u64>,
+}
+
+impl Size {
+    fn of_pool(
+        args: &ReplayArgs,
+        requests: &[Request],
+        content: &Content,
+    ) -> Result<Self, Failure> {
+        if let Some(blocks) = args.blocks {
+            return Ok(Self {
+                blocks: blocks.get(),
+                distinct: None,
+            });
+        }
+        let distinct = content.distinct_blocks(requests).ok_or_else(|| {
+            Failure::Input(format!(
+                "the trace has more than {} distinct blocks of this size: name the pool's blocks with --blocks",
+                Content::MAX_DISTINCT
+            ))
+        })?;
+        let blocks = match args.capacity {
+            Some(fraction) => fraction.of(distinct),
+            None => {
+                let longest = requests
+                    .iter()
+                    .map(|request| content.blocks(request))
+                    .max()
+                    .unwrap_or(0);
+                Fraction::QUARTER.of(distinct).max(longest)
+            }
+        };
+        if blocks == 0 {
+            let why = if distinct == 0 {
+                String::from("no prompt of the trace has a whole block")
+            } else {
+                format!(
+                    "the trace has {distinct} distinct blocks, and that fraction of them is none"
+                )
+            };
+            return Err(Failure::Input(format!(
+                "{why}: name the pool's blocks with --blocks"
+            )));
+        }
+        let blocks = usize::try_from(blocks).map_err(|_| {
+            Failure::Input(format!(
+                "no pool has {blocks} blocks: name fewer with --blocks"
+            ))
+        })?;
+        Ok(Self {
+            blocks,
+            distinct: Some(distinct),
+        })
+    }
+}
+
+/// The pool's hash key; from the seed, so that two runs are alike.
+fn secret(seed: u64) -> [u8; 16] {
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&seed.to_le_bytes());
+    secret[8..].copy_from_slice(&(!seed).to_le_bytes());
+    secret
+}
+
+/// Shown on standard error, and only if that is a terminal.
+fn progress_bar(requests: usize) -> ProgressBar {
+    let bar = ProgressBar::new(requests as u64);
+    let style =
+        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} requests, {eta} left");
+    style.map_or(bar.clone(), |style| bar.with_style(style))
+}
+
+/// Opens the file for the figures, which must not be the trace.
+fn create(path: &Path, trace: Option<&Path>) -> Result<File, Failure> {
+    let same = trace.is_some_and(|trace| match (trace.canonicalize(), path.canonicalize()) {
+        (Ok(trace), Ok(path)) => trace == path,
+        _ => false,
+    });
+    if same {
+        return Err(Failure::Input(format!(
+            "{}: --json would overwrite the trace",
+            path.display()
+        )));
+    }
+    File::create(path).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::Input(format!("{}: cannot be written: {error}", path.display()))
+}
+
+/// The table and the pool's own report on standard output, advice on standard error. Nobody is left to tell if these are
+/// closed, so errors are ignored; the exit code stands.
+fn print(summary: &Summary, report: &str) {
+    let mut out = Vec::new();
+    let _ = summary.write_table(&mut out);
+    let _ = writeln!(out, "\nThe pool at the end:\n{}", report.trim_end());
+    let _ = io::stdout().lock().write_all(&out);
+    for advice in summary.advice() {
+        let _ = writeln!(io::stderr(), "kvblock: {advice}");
+    }
+}
