@@ -11,9 +11,9 @@ pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 
-/// Atomics that loom does not see: their values decide nothing.
+/// Atomics that loom does not see: their values decide nothing, or others of the same protocol stand for them.
 pub(crate) mod unmodelled {
-    pub(crate) use core::sync::atomic::{AtomicU64, AtomicUsize, fence};
+    pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
 }
 
 /// Called in the rare loops that wait for a block whose credit is in hand: another thread is making progress.

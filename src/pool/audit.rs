@@ -226,6 +226,12 @@ pub(crate) struct Stopped {
     pub(crate) claims: Vec<(BlockId, Link)>,
 }
 
+impl Stopped {
+    fn has_claimed(&self, block: BlockId) -> bool {
+        self.claims.iter().any(|&(claimed, _)| claimed == block)
+    }
+}
+
 impl Core {
     /// See [`BlockPool::audit`](crate::BlockPool::audit).
     pub(crate) fn audit(&self, holders: &[&dyn Holder]) -> Result<(), Inconsistency> {
@@ -245,15 +251,15 @@ impl Core {
 
     /// Compares everything with the account.
     pub(crate) fn audit_account(&self, account: &Account) -> Result<(), Inconsistency> {
-        self.audit_states(&account.held)?;
+        self.audit_states(account)?;
         self.audit_tree(&account.stopped)?;
         self.audit_index(&account.stopped)?;
         self.audit_tokens(&account.stopped)?;
         self.audit_credits(account)
     }
 
-    fn audit_states(&self, held: &[u64]) -> Result<(), Inconsistency> {
-        for (block, &held) in self.ids().zip(held) {
+    fn audit_states(&self, account: &Account) -> Result<(), Inconsistency> {
+        for (block, &held) in self.ids().zip(&account.held) {
             let state = self.state(block).load(Acquire);
             if state.references() != held {
                 return Err(Inconsistency::References {
@@ -261,6 +267,9 @@ impl Core {
                     counted: state.references(),
                     held,
                 });
+            }
+            if account.stopped.has_claimed(block) {
+                continue;
             }
             let in_bitmap = self.free.contains(block);
             let online = block.index() < self.capacity();
@@ -316,7 +325,7 @@ impl Core {
     fn audit_index(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
         let mut seen: BitVec<usize> = BitVec::repeat(false, self.states.len());
         for (bucket, block) in self.index.entries() {
-            if stopped.claims.iter().any(|&(claimed, _)| claimed == block) {
+            if stopped.has_claimed(block) {
                 continue;
             }
             let state = self.state(block).load(Acquire);

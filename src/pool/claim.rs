@@ -42,6 +42,11 @@ impl Claim {
     pub(crate) const fn parent(&self) -> Link {
         self.parent
     }
+    /// Where the index had it.
+    #[cfg(any(test, loom))]
+    pub(crate) const fn home(&self) -> Home {
+        self.home
+    }
 }
 
 /// What became of a token.

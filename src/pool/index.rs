@@ -58,7 +58,7 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new(blocks: usize) -> Result<Self, CreateError> {
         let buckets = if cfg!(loom) {
-            1
+            blocks.div_ceil(SLOTS)
         } else {
             (blocks * SLOTS_PER_BLOCK).div_ceil(SLOTS).max(2)
         };
@@ -88,7 +88,7 @@ impl Index {
         let first = ((u64::from(h as u32) * n) >> 32) as u32;
         let mut second = (((h >> 32) * n) >> 32) as u32;
         if second == first {
-            second = if u64::from(second) + 1 == n {
+            second = if n <= u64::from(second) + 1 {
                 0
             } else {
                 second + 1

@@ -19,7 +19,8 @@
 //! Content is stored and loaded Relaxed. A writer's Release fence stands between its claim and its stores; a reader's Acquire
 //! fence between its loads and its second look at the state. So a reader that saw any of the new content sees the new
 //! generation too, and rejects it (models `rewrite-vs-compare`, `compare-then-reused`, `probe-vs-rewrite`). The Release store that publishes
-//! pairs with the Acquire load of the state before comparing (`publish-vs-hit`).
+//! pairs with the Acquire load of the state before comparing (`publish-vs-hit`). `key`, `extra` and `depth` are written and read
+//! exactly as `parent` and the content are; loom sees only those two, to explore less.
 
 use alloc::boxed::Box;
 
@@ -29,7 +30,8 @@ use crate::block::{BlockId, MAX_BLOCKS};
 use crate::error::CreateError;
 use crate::prefix::{ExtraKey, Identity, Proof};
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::AtomicU64;
+use crate::sync::unmodelled;
 
 const ID_BITS: u32 = u64::BITS - GENERATION_BITS;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
@@ -121,12 +123,12 @@ pub(crate) struct Node {
     parent: Atomic<Link>,
     children: Atomic<Children>,
     /// The chain key: tells which buckets of the index have this node.
-    key: AtomicU64,
-    extra: [AtomicU64; 2],
+    key: unmodelled::AtomicU64,
+    extra: [unmodelled::AtomicU64; 2],
     /// Blocks before this one in its chain.
-    depth: AtomicU32,
+    depth: unmodelled::AtomicU32,
     /// The child most recently stored or found below, plus one. A hint, confirmed by comparing.
-    hint: AtomicU32,
+    hint: unmodelled::AtomicU32,
 }
 
 impl Node {
@@ -134,10 +136,10 @@ impl Node {
         Self {
             parent: Atomic::new(Link::root(0)),
             children: Atomic::new(Children::new(0, 0)),
-            key: AtomicU64::new(0),
-            extra: [AtomicU64::new(0), AtomicU64::new(0)],
-            depth: AtomicU32::new(0),
-            hint: AtomicU32::new(0),
+            key: unmodelled::AtomicU64::new(0),
+            extra: [const { unmodelled::AtomicU64::new(0) }; 2],
+            depth: unmodelled::AtomicU32::new(0),
+            hint: unmodelled::AtomicU32::new(0),
         }
     }
 

@@ -169,17 +169,11 @@ impl Core {
     ) -> Next {
         let mut current = self.state(block).load(Acquire);
         if current.is_published() {
-            // Another owner of this block was first.
-            let same = current.is_findable() && self.nodes.matches(block, at.link, identity);
-            return if same {
-                Next::Duplicate(block, current.generation())
-            } else {
-                Next::Stop(Stopped::Mismatch)
-            };
+            return self.published_already(at, block, current, identity);
         }
         let key = self.key(at, contents, i, identity.extra);
         if self.may_have(at, counted) {
-            match self.find_below(at, key, identity, purse) {
+            match self.find_below(at, key, block, identity, purse) {
                 (Some(canonical), Pin::Hit(state)) => {
                     self.remember(at, canonical);
                     return Next::Duplicate(canonical, state.generation());
@@ -191,8 +185,11 @@ impl Core {
         let alone = current.is_private_alone();
         if !alone {
             match self.lock_shared(block, current) {
-                Some(locked) => current = locked,
-                None => return Next::Stop(Stopped::Busy),
+                Ok(locked) => current = locked,
+                Err(actual) if actual.is_published() => {
+                    return self.published_already(at, block, actual, identity);
+                }
+                Err(_) => return Next::Stop(Stopped::Busy),
             }
         }
         self.write(at, block, current, key, identity, more);
@@ -228,6 +225,22 @@ impl Core {
         Next::Stored(current.generation())
     }
 
+    /// What publishing a block means that another owner of it has published.
+    #[cold]
+    fn published_already(
+        &self,
+        at: Place,
+        block: BlockId,
+        current: State,
+        identity: &Identity<'_>,
+    ) -> Next {
+        if current.is_findable() && self.nodes.matches(block, at.link, identity) {
+            Next::Duplicate(block, current.generation())
+        } else {
+            Next::Stop(Stopped::Mismatch)
+        }
+    }
+
     /// Whether the place can have children that are not this call's own.
     #[inline]
     fn may_have(&self, at: Place, counted: bool) -> bool {
@@ -236,15 +249,19 @@ impl Core {
             .is_none_or(|parent| self.nodes.get(parent).children().count() > u64::from(counted))
     }
 
-    /// A findable block with this identity at this place, pinned.
+    /// Another findable block with this identity at this place, pinned.
     fn find_below(
         &self,
         at: Place,
         key: u64,
+        own: BlockId,
         identity: &Identity<'_>,
         purse: &mut Purse<'_>,
     ) -> (Option<BlockId>, Pin) {
         for candidate in self.index.candidates(self.index.home(key, at.depth)) {
+            if candidate == own {
+                continue;
+            }
             match self.pin(candidate, at.link, identity, purse) {
                 Pin::Miss => {}
                 found => return (Some(candidate), found),
@@ -293,16 +310,16 @@ impl Core {
         );
     }
 
-    /// The right to publish a private block that forks share.
+    /// The right to publish a private block that forks share; `Err`: another owner has it, or has used it.
     #[cold]
-    fn lock_shared(&self, block: BlockId, mut current: State) -> Option<State> {
+    fn lock_shared(&self, block: BlockId, mut current: State) -> Result<State, State> {
         let word = self.state(block);
         loop {
             if current.is_published() || current.is_touched() {
-                return None;
+                return Err(current);
             }
             match word.compare_exchange(current, current.with_touched(true), AcqRel, Acquire) {
-                Ok(_) => return Some(current),
+                Ok(_) => return Ok(current),
                 // Another owner came or went.
                 Err(actual) => current = actual,
             }

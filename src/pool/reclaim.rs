@@ -20,6 +20,8 @@ use crate::sync::Ordering::{Acquire, Relaxed};
 
 /// Longest way down the child hints.
 const MOST_STEPS_DOWN: usize = 512;
+/// Tokens looked at in vain, beyond two rounds of the ring, before the state words are searched.
+const PATIENCE: usize = if cfg!(loom) { 1 } else { 512 };
 
 impl Core {
     /// Gets `want` blocks; the caller holds as many credits. They come with no references.
@@ -115,7 +117,7 @@ impl Core {
             self.order.push(back.tokens());
             if got > before {
                 fruitless = 0;
-            } else if fruitless > 2 * self.order.len() + super::worker::MOST_ALLOWANCE as usize {
+            } else if fruitless > 2 * self.order.len() + PATIENCE {
                 break;
             }
         }
