@@ -7,7 +7,7 @@
 //! # Orderings
 //! The state is loaded Acquire: content written before publishing is visible (`publish-vs-hit`). The Acquire fence after the
 //! compare pairs with the Release fence before a rewriter's stores: whoever saw any new content fails the CAS
-//! (`rewrite-vs-compare`). The CAS is AcqRel: the device memory's content is visible to whoever pinned it (the payload cells of
+//! (`find-vs-rewrite`). The CAS is AcqRel: the device memory's content is visible to whoever pinned it (the payload cells of
 //! `hit-vs-reclaim`).
 //!
 //! # Complexity
@@ -160,7 +160,9 @@ impl Core {
                 return Step::Miss;
             }
             // As a sequence lock: if the generation still is the same, what was compared was its content.
-            fence(Acquire);
+            if !mutant("no-probe-fence") {
+                fence(Acquire);
+            }
             let again = self.state(candidate).load(Relaxed);
             if !again.is_findable() || again.generation() != state.generation() {
                 return Step::Miss;

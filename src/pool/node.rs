@@ -18,7 +18,7 @@
 //! # Orderings
 //! Content is stored and loaded Relaxed. A writer's Release fence stands between its claim and its stores; a reader's Acquire
 //! fence between its loads and its second look at the state. So a reader that saw any of the new content sees the new
-//! generation too, and rejects it (models `rewrite-vs-compare`, `compare-then-reused`, `probe-vs-rewrite`). The Release store that publishes
+//! generation too, and rejects it (models `find-vs-rewrite`, `compare-then-reused`, `probe-vs-rewrite`). The Release store that publishes
 //! pairs with the Acquire load of the state before comparing (`publish-vs-hit`). `key`, `extra` and `depth` are written and read
 //! exactly as `parent` and the content are; loom sees only those two, to explore less.
 

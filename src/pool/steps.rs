@@ -286,9 +286,6 @@ impl Steps {
     }
     /// Gives back one reference of each, the last first.
     pub fn release(&self, path: &[BlockId]) {
-        if crate::sync::mutant("head-first") {
-            return self.core().release(path.iter().copied());
-        }
         self.core().release(path.iter().rev().copied());
     }
     /// One reference more.

@@ -56,45 +56,16 @@ fn hit_reclaim_reclaim_3t() {
         let mut w = s.worker();
         s.idle_chain(&mut w, &[A, B]);
         let t = s.clone();
-        let hitter = thread::spawn(move || {
-            t.see(&t.worker(), &[A, B]);
-        });
+        let hitter = thread::spawn(move || t.find(&t.worker(), &[A, B].concat()));
         let t = s.clone();
-        let taker = thread::spawn(move || {
-            let got = t.grab(&mut t.worker(), 1);
-            t.drop_all(&got);
-        });
-        let got = s.grab(&mut w, 1);
-        s.drop_all(&got);
-        hitter.join().unwrap();
-        taker.join().unwrap();
-        s.at_rest();
-    });
-}
-
-/// Tokens rewritten by a new owner, against lookups of the old, and of mixtures that never were.
-#[test]
-fn rewrite_vs_compare() {
-    two(|| {
-        let s = Shard::new(2, AMPLE);
-        let mut w = s.worker();
-        s.idle_chain(&mut w, &[[1, 2]]);
-        let other = s.private(&mut w);
-        let t = s.clone();
-        let reader = thread::spawn(move || {
-            let w = t.worker();
-            t.see(&w, &[[1, 2]]);
-            assert_eq!(t.see(&w, &[[1, 3]]), 0, "torn");
-            assert_eq!(t.see(&w, &[[4, 2]]), 0, "torn");
-        });
-        if s.withdraw(1) {
-            let block = s.take(&mut w, 1)[0];
-            s.fill(block, [4, 3]);
-            s.put(&w, &[], block, [4, 3]);
-            s.release(&[block]);
+        let taker = thread::spawn(move || t.grab(&mut t.worker(), 1));
+        let mine = s.grab(&mut w, 1);
+        let found = hitter.join().unwrap();
+        let theirs = taker.join().unwrap();
+        for (&block, tokens) in found.iter().zip([A, B]) {
+            s.check(block, tokens);
         }
-        reader.join().unwrap();
-        s.rest(&[other], &[], 0);
+        s.rest(&[&mine[..], &theirs, &found].concat(), &[], 0);
     });
 }
 
@@ -102,18 +73,38 @@ fn rewrite_vs_compare() {
 #[test]
 fn probe_vs_rewrite() {
     two(|| {
-        let s = Shard::new(1, AMPLE);
+        let s = Shard::of_two_words(1);
         let mut w = s.worker();
-        s.idle_chain(&mut w, &[[1, 2]]);
-        let t = s.clone();
-        let reader = thread::spawn(move || {
-            assert_eq!(t.probe(&[1, 2]) & !2, 0);
-            assert_eq!(t.probe(&[1, 3]), 0, "torn");
-        });
-        let block = s.grab(&mut w, 1)[0];
-        s.fill(block, [4, 3]);
-        s.put(&w, &[], block, [4, 3]);
+        let block = s.private(&mut w);
+        let _ = s.publish(&w, &[], &[block], &[1, 1, 2, 2]);
         s.release(&[block]);
+        let t = s.clone();
+        let reader = thread::spawn(move || assert_eq!(t.probe(&[1, 1, 3, 3]), 0, "torn"));
+        let block = s.grab(&mut w, 1)[0];
+        let _ = s.publish(&w, &[], &[block], &[4, 4, 3, 3]);
+        s.release(&[block]);
+        reader.join().unwrap();
+        s.at_rest();
+    });
+}
+
+/// The same for a lookup that pins.
+#[test]
+fn find_vs_rewrite() {
+    two(|| {
+        let s = Shard::of_two_words(1);
+        let mut w = s.worker();
+        let block = s.private(&mut w);
+        let _ = s.publish(&w, &[], &[block], &[1, 1, 2, 2]);
+        s.release(&[block]);
+        let t = s.clone();
+        let reader =
+            thread::spawn(move || assert_eq!(t.find(&t.worker(), &[1, 1, 3, 3]), [], "torn"));
+        if s.withdraw(1) {
+            let block = s.take(&mut w, 1)[0];
+            let _ = s.publish(&w, &[], &[block], &[4, 4, 3, 3]);
+            s.release(&[block]);
+        }
         reader.join().unwrap();
         s.at_rest();
     });

@@ -1,7 +1,7 @@
 //! A small pool with a payload cell for each block, and the moves that the models are made of.
 
 use kvblock::steps::{Looked, Steps, Unsettled};
-use kvblock::{BlockId, BlockPool, PoolConfig, Worker};
+use kvblock::{BlockId, BlockPool, ConstantHasher, PoolConfig, Worker};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
@@ -41,10 +41,26 @@ impl std::ops::Deref for Shard {
 impl Shard {
     /// All blocks free.
     pub(crate) fn new(blocks: usize, allowance: u32) -> Arc<Self> {
-        Self::with_events(blocks, allowance, 0)
+        Self::made(blocks, allowance, &PoolConfig::new(blocks, 2))
     }
+    /// With a ring of events.
     pub(crate) fn with_events(blocks: usize, allowance: u32, events: usize) -> Arc<Self> {
-        let pool = BlockPool::new(&PoolConfig::new(blocks, 2).events(events)).unwrap();
+        Self::made(
+            blocks,
+            allowance,
+            &PoolConfig::new(blocks, 2).events(events),
+        )
+    }
+    /// Blocks of four tokens, two words: content that can be torn. All keys are equal, so that it is compared.
+    pub(crate) fn of_two_words(blocks: usize) -> Arc<Self> {
+        Self::made(
+            blocks,
+            AMPLE,
+            &PoolConfig::new(blocks, 4).hasher(std::sync::Arc::new(ConstantHasher(0))),
+        )
+    }
+    fn made(blocks: usize, allowance: u32, config: &PoolConfig) -> Arc<Self> {
+        let pool = BlockPool::new(config).unwrap();
         let cells = (0..blocks).map(|_| UnsafeCell::new(0)).collect();
         Arc::new(Self {
             steps: Steps(pool),
