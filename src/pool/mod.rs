@@ -32,6 +32,8 @@ mod publish;
 mod reclaim;
 mod release;
 mod reservation;
+#[cfg(all(test, not(loom)))]
+mod stalled;
 mod state;
 #[cfg(any(test, loom))]
 #[doc(hidden)]

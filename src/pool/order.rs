@@ -171,7 +171,7 @@ impl TokenRing {
     }
 
     /// Takes a place and leaves it empty, as a thread does that is stopped there.
-    #[cfg(loom)]
+    #[cfg(any(test, loom))]
     pub(crate) fn stall_a_push(&self) {
         self.tail.0.fetch_add(1, AcqRel);
     }

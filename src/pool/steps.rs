@@ -1,6 +1,7 @@
 //! Operations taken apart, for the model checker and the stalled-thread tests: a thread can be stopped between any two of these
 //! steps. Nothing here is another implementation; each step is what the operation itself calls.
 
+#![cfg_attr(not(loom), allow(dead_code))]
 #![allow(
     missing_docs,
     clippy::missing_panics_doc,
