@@ -30,6 +30,9 @@ impl BlockId {
         self.0
     }
 
+    /// No block: above every id.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
     /// The index, for the arrays of the pool.
     #[inline]
     pub(crate) const fn index(self) -> usize {

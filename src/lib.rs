@@ -6,7 +6,7 @@
 //!
 //! # A first look
 //! A [`BlockPool`] is one shard. [`reserve`](BlockPool::reserve) promises blocks, [`find`](BlockPool::find) holds the part
-//! of a prompt that is cached already, [`take`](Reservation::take) gets blocks for the rest, [`publish`](Chain::publish) makes them
+//! of a prompt that is cached already, [`take`](Chain::take) gets blocks for the rest, [`publish`](Chain::publish) makes them
 //! findable for others, [`release`](Chain::release) gives them back. See [`BlockPool`] for an example.
 //!
 //! # What concurrent callers may observe
@@ -28,6 +28,11 @@ compile_error!("kvblock needs 64-bit atomics: a block's state is one 64-bit word
 extern crate alloc;
 #[cfg(any(test, loom, feature = "std"))]
 extern crate std;
+
+/// The example in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;
 
 mod block;
 mod error;

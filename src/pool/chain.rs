@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use smallvec::SmallVec;
-
 use super::blocks::Blocks;
 use super::core::Core;
 use super::find::{Place, Purse};
@@ -12,17 +10,10 @@ use super::reservation::Reservation;
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
 use crate::error::{
-    Exceeds, ForkError, PublishError, Returned, SplitError, TooManyReferences, WrongPool,
+    Exceeds, ForkError, PublishError, Returned, SplitError, TakeError, TooManyReferences, WrongPool,
 };
 use crate::prefix::{Contents, Space};
 use crate::sync::Ordering::Acquire;
-
-/// A published position where another block than the chain's own is the one that is findable. The chain holds both.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Alias {
-    pub(crate) position: usize,
-    pub(crate) canonical: BlockId,
-}
 
 /// A chain without its pool, for owners that keep many.
 #[derive(Debug)]
@@ -32,7 +23,9 @@ pub(crate) struct RawChain {
     hidden: usize,
     /// Of `ids`, so many from the start are published (or stand for their canonical blocks).
     pub(crate) published: usize,
-    pub(crate) aliases: SmallVec<[Alias; 1]>,
+    /// Where a position's content is findable as another block than the chain's own, the chain holds both. Empty while there
+    /// are no such duplicates; otherwise the findable block of each published position.
+    canonical: BlockList,
     pub(crate) space: Space,
     /// The pool's `cuts` when this chain was last known to have none.
     pub(crate) cuts_seen: u64,
@@ -40,8 +33,6 @@ pub(crate) struct RawChain {
     pub(crate) cut: bool,
     /// A tail that begins behind the end of the published head.
     pub(crate) gap: bool,
-    /// The buffer of blocks that were pushed, for the worker.
-    emptied: BlockList,
 }
 
 impl RawChain {
@@ -51,29 +42,41 @@ impl RawChain {
             ids,
             hidden: 0,
             published,
-            aliases: SmallVec::new(),
+            canonical: BlockList::new(),
             space,
             cuts_seen,
             cut: false,
             gap: false,
-            emptied: BlockList::new(),
         }
     }
 
     /// The findable block at a published position.
     fn node(&self, position: usize) -> BlockId {
-        self.alias(position).unwrap_or(self.ids[position])
+        self.canonical
+            .get(position)
+            .copied()
+            .unwrap_or(self.ids[position])
     }
 
-    fn alias(&self, position: usize) -> Option<BlockId> {
-        if self.aliases.is_empty() {
-            return None;
+    /// The block held beside the chain's own.
+    fn beside(&self, position: usize) -> Option<BlockId> {
+        self.canonical
+            .get(position)
+            .copied()
+            .filter(|&node| node != self.ids[position])
+    }
+
+    /// The next position is published, its content findable as `node`.
+    pub(crate) fn grow_published(&mut self, worker: &mut Worker, node: BlockId) {
+        if !self.canonical.is_empty() {
+            self.canonical.push(node);
+        } else if node != self.ids[self.published] {
+            self.canonical = worker.list(self.ids.len());
+            self.canonical
+                .extend_from_slice(&self.ids[..self.published]);
+            self.canonical.push(node);
         }
-        let at = self
-            .aliases
-            .binary_search_by_key(&position, |alias| alias.position)
-            .ok()?;
-        Some(self.aliases[at].canonical)
+        self.published += 1;
     }
 
     /// The findable blocks from the root.
@@ -87,7 +90,7 @@ impl RawChain {
     pub(crate) fn held(&self) -> impl Iterator<Item = BlockId> + Clone {
         (0..self.ids.len())
             .rev()
-            .flat_map(|at| core::iter::once(self.ids[at]).chain(self.alias(at)))
+            .flat_map(|at| core::iter::once(self.ids[at]).chain(self.beside(at)))
     }
 
     /// Where the next block to publish will hang.
@@ -103,7 +106,7 @@ impl RawChain {
     }
 
     fn release(&self, core: &Core) {
-        if self.aliases.is_empty() {
+        if self.canonical.is_empty() {
             core.release(self.ids.iter().rev().copied());
         } else {
             core.release(self.held());
@@ -153,25 +156,42 @@ impl<'p> Chain<'p> {
         self.raw.published - self.raw.hidden
     }
 
+    /// Takes `n` blocks from a reservation and appends them: [`Reservation::take`] and [`push`](Self::push) in one, without a list
+    /// in between.
+    ///
+    /// # Errors
+    /// [`TakeError::Exceeds`]: less is left of the promise. [`TakeError::WrongPool`]: the worker or the reservation is another
+    /// pool's.
+    ///
+    /// No allocation in steady state.
+    pub fn take(
+        &mut self,
+        worker: &mut Worker,
+        promise: &mut Reservation<'_>,
+        n: usize,
+    ) -> Result<(), TakeError> {
+        if !promise.belongs(self.core) {
+            return Err(TakeError::WrongPool);
+        }
+        promise.take_each(worker, n, |block| self.raw.ids.push(block))
+    }
+
     /// Appends private blocks.
     ///
     /// # Errors
     /// The blocks come back if they are another pool's.
     ///
-    /// Allocates if the table grows beyond its buffer, which [`find`](crate::BlockPool::find) makes large enough for the prompt.
+    /// Allocates if the table grows beyond its buffer, which [`find`](crate::BlockPool::find) makes large enough for the prompt. The
+    /// buffer of a long list of blocks is given up: [`take`](Self::take) needs none.
     pub fn push(&mut self, blocks: Blocks<'p>) -> Result<(), Returned<Blocks<'p>>> {
         if !core::ptr::eq(self.core, blocks.core()) {
             return Err(Returned::wrong_pool(blocks));
         }
-        let mut ids = blocks.into_ids();
+        let ids = blocks.into_ids();
         if self.raw.ids.is_empty() && !self.raw.ids.spilled() {
             self.raw.ids = ids;
         } else {
             self.raw.ids.extend_from_slice(&ids);
-            if !self.raw.emptied.spilled() {
-                ids.clear();
-                self.raw.emptied = ids;
-            }
         }
         Ok(())
     }
@@ -225,12 +245,14 @@ impl<'p> Chain<'p> {
     pub fn fork(&self, worker: &mut Worker) -> Result<Self, ForkError> {
         worker.belongs(self.core)?;
         self.core.hold_all(self.raw.held())?;
-        let mut ids = worker.list(self.raw.ids.len());
-        ids.extend_from_slice(&self.raw.ids);
+        let mut copy = |list: &BlockList| {
+            let mut copy = worker.list(list.len());
+            copy.extend_from_slice(list);
+            copy
+        };
         let raw = RawChain {
-            ids,
-            aliases: self.raw.aliases.clone(),
-            emptied: BlockList::new(),
+            ids: copy(&self.raw.ids),
+            canonical: copy(&self.raw.canonical),
             ..self.raw
         };
         Ok(Self {
@@ -267,24 +289,18 @@ impl<'p> Chain<'p> {
             .map(|position| self.raw.node(position))
             .collect();
         ids.extend_from_slice(&self.raw.ids[cut..]);
-        let first_alias = self
-            .raw
-            .aliases
-            .partition_point(|alias| alias.position < cut);
-        let aliases = self.raw.aliases.drain(first_alias..);
-        let aliases = aliases
-            .map(|alias| Alias {
-                position: alias.position - cut + shared,
-                ..alias
-            })
-            .collect();
+        let mut canonical = BlockList::new();
+        if !self.raw.canonical.is_empty() {
+            canonical.extend_from_slice(&ids[..shared]);
+            canonical.extend_from_slice(self.raw.canonical.get(cut..).unwrap_or_default());
+            self.raw.canonical.truncate(cut);
+        }
         let tail = RawChain {
             ids,
             hidden: shared,
             published: shared + self.raw.published.saturating_sub(cut),
-            aliases,
+            canonical,
             gap: self.raw.gap || cut > self.raw.published,
-            emptied: BlockList::new(),
             ..self.raw
         };
         self.raw.ids.truncate(cut);
@@ -303,16 +319,20 @@ impl<'p> Chain<'p> {
     /// [`WrongPool`].
     pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
         worker.belongs(self.core)?;
-        let mut own = worker.list(self.raw.aliases.len());
-        for alias in self.raw.aliases.drain(..) {
-            own.push(core::mem::replace(
-                &mut self.raw.ids[alias.position],
-                alias.canonical,
-            ));
+        let mut canonical = core::mem::take(&mut self.raw.canonical);
+        let mut adopted = 0;
+        for (own, node) in self.raw.ids.iter_mut().zip(&mut canonical) {
+            if own != node {
+                core::mem::swap(own, node);
+                // What is left in the list are the chain's own copies.
+                adopted += 1;
+            } else {
+                *node = BlockId::NONE;
+            }
         }
-        self.core.release(own.iter().rev().copied());
-        let adopted = own.len();
-        worker.recycle(own);
+        canonical.retain(|own| *own != BlockId::NONE);
+        self.core.release(canonical.iter().rev().copied());
+        worker.recycle(canonical);
         Ok(adopted)
     }
 
@@ -333,8 +353,7 @@ impl<'p> Chain<'p> {
         }
         self.raw.release(self.core);
         worker.recycle(core::mem::take(&mut self.raw.ids));
-        worker.recycle(core::mem::take(&mut self.raw.emptied));
-        self.raw.aliases.clear();
+        worker.recycle(core::mem::take(&mut self.raw.canonical));
         Ok(())
     }
 

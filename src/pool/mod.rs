@@ -91,8 +91,7 @@ use crate::sync::Ordering::Acquire;
 /// let mut promise = pool.reserve(3)?;
 /// let mut chain = pool.find(&mut worker, &Prompt::new(&space, &prompt), &mut promise)?;
 /// assert_eq!(chain.len(), 0);
-/// let blocks = promise.take(&mut worker, 3)?;
-/// chain.push(blocks).map_err(|refused| refused.error)?;
+/// chain.take(&mut worker, &mut promise, 3)?;
 /// // The engine computes K/V of the prompt into chain.ids(). Then two blocks are full, and can be shared.
 /// chain.publish(&mut worker, &Contents::new(&prompt[..8]), None)?;
 ///
@@ -211,7 +210,13 @@ impl BlockPool {
             return Err(FindError::WrongPool);
         }
         let most = prompt.matchable(self.core.block_size)?;
-        let mut found = worker.list(prompt.tokens.len().div_ceil(self.core.block_size));
+        // Room for the whole prompt, as far as the pool could hold one.
+        let table = prompt
+            .tokens
+            .len()
+            .div_ceil(self.core.block_size)
+            .min(self.capacity());
+        let mut found = worker.buffer(table);
         let cuts = self.core.cuts.0.load(Acquire);
         pay.lend(|purse| self.core.find(worker, prompt, most, purse, &mut found));
         let space = Space::new(prompt.namespace, self.core.secret);
@@ -362,3 +367,13 @@ impl BlockPool {
         Snapshot { copies, from, to }
     }
 }
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn sent<T: Send>() {}
+    shared::<BlockPool>();
+    shared::<Reservation<'_>>();
+    shared::<Blocks<'_>>();
+    shared::<Chain<'_>>();
+    sent::<Worker>();
+};

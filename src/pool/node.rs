@@ -29,8 +29,8 @@ use super::state::GENERATION_BITS;
 use crate::block::{BlockId, MAX_BLOCKS};
 use crate::error::CreateError;
 use crate::prefix::{ExtraKey, Identity, Proof};
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::AtomicU64;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::unmodelled;
 
 const ID_BITS: u32 = u64::BITS - GENERATION_BITS;

@@ -15,7 +15,7 @@
 //! the block sees its content, and the device memory behind it (`publish-vs-hit`). The SeqCst fence at the end belongs to
 //! `cut.rs`.
 
-use super::chain::{Alias, RawChain};
+use super::chain::RawChain;
 use super::core::Core;
 use super::find::{Pin, Place, Purse};
 use super::state::State;
@@ -69,7 +69,7 @@ impl Core {
     /// Publishes the next `n` blocks of the chain, which has them.
     pub(crate) fn publish(
         &self,
-        worker: &Worker,
+        worker: &mut Worker,
         chain: &mut RawChain,
         contents: &Contents<'_>,
         n: usize,
@@ -113,17 +113,13 @@ impl Core {
             match next {
                 Next::Stored(generation) => {
                     done.stored += 1;
+                    chain.grow_published(worker, block);
                     at = at.below(block, generation);
                     counted = more;
                 }
                 Next::Duplicate(canonical, generation) => {
                     done.duplicates += 1;
-                    if canonical != block {
-                        chain.aliases.push(Alias {
-                            position: chain.published,
-                            canonical,
-                        });
-                    }
+                    chain.grow_published(worker, canonical);
                     at = at.below(canonical, generation);
                 }
                 Next::Stop(why) => {
@@ -131,7 +127,6 @@ impl Core {
                     break;
                 }
             }
-            chain.published += 1;
         }
         fence(SeqCst);
         if self.cuts.0.load(Acquire) != cuts

@@ -33,6 +33,14 @@ impl Core {
         }
     }
 
+    /// Makes an obtained block held. It is the caller's alone: without an owner, and out of the bitmap or claimed; so its word is
+    /// stored plainly.
+    #[inline]
+    pub(crate) fn own(&self, block: BlockId) {
+        let word = self.state(block);
+        word.store(word.load(Relaxed).held_once_more(), Relaxed);
+    }
+
     fn obtain_idle(&self, worker: &mut Worker, want: usize, give: &mut dyn FnMut(BlockId)) {
         let mut got = 0;
         loop {

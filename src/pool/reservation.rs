@@ -6,8 +6,8 @@ use super::blocks::Blocks;
 use super::core::Core;
 use super::find::Purse;
 use super::worker::Worker;
+use crate::block::BlockId;
 use crate::error::{Exceeds, Refused, TakeError};
-use crate::sync::Ordering::Relaxed;
 
 /// The right to so many blocks, promised by [`reserve`](crate::BlockPool::reserve). Taking within it does not fail, whatever
 /// others do.
@@ -46,17 +46,29 @@ impl<'p> Reservation<'p> {
     /// steady state.
     pub fn take(&mut self, worker: &mut Worker, n: usize) -> Result<Blocks<'p>, TakeError> {
         worker.belongs(self.core)?;
-        let credits = self.within(n)?;
+        self.within(n)?;
         let mut ids = worker.list(n);
+        self.take_each(worker, n, |block| ids.push(block))?;
+        Ok(Blocks::new(self.core, ids))
+    }
+
+    /// Takes `n` blocks and hands each on, held once by whoever gets it.
+    #[inline]
+    pub(crate) fn take_each(
+        &mut self,
+        worker: &mut Worker,
+        n: usize,
+        mut give: impl FnMut(BlockId),
+    ) -> Result<(), TakeError> {
+        worker.belongs(self.core)?;
+        let credits = self.within(n)?;
         self.core.obtain(worker, n, |block| {
-            // The block is ours alone: no owner, and out of the bitmap, or claimed.
-            let word = self.core.state(block);
-            word.store(word.load(Relaxed).held_once_more(), Relaxed);
-            ids.push(block);
+            self.core.own(block);
+            give(block);
         });
         self.left -= credits;
         self.core.credits.spend(credits);
-        Ok(Blocks::new(self.core, ids))
+        Ok(())
     }
 
     /// Promises `n` more.

@@ -1,8 +1,8 @@
 //! Threads that stop for ever, at every point where they have something in their hands; then everything that the others' credits
 //! promise is taken. No block may be out of reach for lack of a stopped thread's next step.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use std::collections::BTreeSet;
 
 use super::steps::{Looked, Steps, Unsettled};
 use crate::{BlockId, BlockPool, PoolConfig, Worker};
@@ -18,7 +18,9 @@ fn idle_pool() -> (Steps, Worker) {
         assert!(steps.withdraw(CHAIN));
         let blocks = steps.take(&mut worker, CHAIN as usize);
         assert_eq!(
-            steps.publish(&worker, &[], &blocks, &tokens(chain)).stored,
+            steps
+                .publish(&mut worker, &[], &blocks, &tokens(chain))
+                .stored,
             CHAIN as usize
         );
         steps.release(&blocks);

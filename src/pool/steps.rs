@@ -4,6 +4,7 @@
 #![cfg_attr(not(loom), allow(dead_code))]
 #![allow(
     missing_docs,
+    unreachable_pub,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     missing_debug_implementations
@@ -59,10 +60,8 @@ impl Steps {
     pub fn deposit(&self, n: u32) {
         self.core().credits.deposit(n);
     }
-    /// Makes the blocks held, as `take` does.
     fn own(&self, block: BlockId) -> BlockId {
-        let word = self.core().state(block);
-        word.store(word.load(Relaxed).held_once_more(), Relaxed);
+        self.core().own(block);
         block
     }
     /// Takes blocks for credits in hand.
@@ -265,7 +264,7 @@ impl Steps {
     /// Publishes held private blocks below a held published path.
     pub fn publish(
         &self,
-        worker: &Worker,
+        worker: &mut Worker,
         path: &[BlockId],
         private: &[BlockId],
         tokens: &[u32],

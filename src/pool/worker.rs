@@ -15,7 +15,9 @@ use crate::error::{CreateError, WrongPool};
 use crate::shared::Shared;
 
 /// Blocks of one holder: a few inline, more in a buffer that workers recycle.
-pub(crate) type BlockList = SmallVec<[BlockId; 8]>;
+pub(crate) type BlockList = SmallVec<[BlockId; INLINE]>;
+/// Ids that a list has without a buffer.
+const INLINE: usize = 8;
 
 /// Buffers that a worker keeps for the next lists.
 const SPARE_BUFFERS: usize = 64;
@@ -77,13 +79,22 @@ impl Worker {
     /// An empty list with room for `n`, in a recycled buffer if one is at hand.
     #[inline]
     pub(crate) fn list(&mut self, n: usize) -> BlockList {
-        let mut list = BlockList::new();
-        if n > list.inline_size() {
-            if let Some(buffer) = self.spare.pop() {
-                list = BlockList::from_vec(buffer);
-            }
-            list.reserve(n);
+        if n <= INLINE {
+            BlockList::new()
+        } else {
+            self.buffer(n)
         }
+    }
+
+    /// The same, never inline: for a list that will grow.
+    pub(crate) fn buffer(&mut self, n: usize) -> BlockList {
+        let large_enough = self.spare.iter().rposition(|buffer| buffer.capacity() >= n);
+        let buffer = match large_enough {
+            Some(place) => Some(self.spare.swap_remove(place)),
+            None => self.spare.pop(),
+        };
+        let mut list = buffer.map_or_else(BlockList::new, BlockList::from_vec);
+        list.reserve(n.max(2 * INLINE));
         list
     }
 

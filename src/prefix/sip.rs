@@ -207,10 +207,6 @@ mod tests {
         use core::hash::Hasher;
         for n in 0..9_u32 {
             let tokens: alloc::vec::Vec<u32> = (0..n).map(|t| t * 0x0101_0103).collect();
-            #[expect(
-                clippy::std_instead_of_core,
-                reason = "the only SipHash-1-3 at hand is in std"
-            )]
             let mut theirs = std::hash::DefaultHasher::new();
             for token in &tokens {
                 theirs.write(&token.to_le_bytes());

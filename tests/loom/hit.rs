@@ -76,12 +76,12 @@ fn probe_vs_rewrite() {
         let s = Shard::of_two_words(1);
         let mut w = s.worker();
         let block = s.private(&mut w);
-        let _ = s.publish(&w, &[], &[block], &[1, 1, 2, 2]);
+        let _ = s.publish(&mut w, &[], &[block], &[1, 1, 2, 2]);
         s.release(&[block]);
         let t = s.clone();
         let reader = thread::spawn(move || assert_eq!(t.probe(&[1, 1, 3, 3]), 0, "torn"));
         let block = s.grab(&mut w, 1)[0];
-        let _ = s.publish(&w, &[], &[block], &[4, 4, 3, 3]);
+        let _ = s.publish(&mut w, &[], &[block], &[4, 4, 3, 3]);
         s.release(&[block]);
         reader.join().unwrap();
         s.at_rest();
@@ -95,14 +95,14 @@ fn find_vs_rewrite() {
         let s = Shard::of_two_words(1);
         let mut w = s.worker();
         let block = s.private(&mut w);
-        let _ = s.publish(&w, &[], &[block], &[1, 1, 2, 2]);
+        let _ = s.publish(&mut w, &[], &[block], &[1, 1, 2, 2]);
         s.release(&[block]);
         let t = s.clone();
         let reader =
             thread::spawn(move || assert_eq!(t.find(&t.worker(), &[1, 1, 3, 3]), [], "torn"));
         if s.withdraw(1) {
             let block = s.take(&mut w, 1)[0];
-            let _ = s.publish(&w, &[], &[block], &[4, 4, 3, 3]);
+            let _ = s.publish(&mut w, &[], &[block], &[4, 4, 3, 3]);
             s.release(&[block]);
         }
         reader.join().unwrap();
@@ -119,16 +119,16 @@ fn reuse_parent_id() {
         s.idle_chain(&mut w, &[A, B]);
         let t = s.clone();
         let reader = thread::spawn(move || {
-            let w = t.worker();
+            let mut w = t.worker();
             t.see(&w, &[C, B]);
             t.see(&w, &[A, B]);
         });
         let got = s.grab(&mut w, 2);
         if got.len() == 2 {
             s.fill(id(0), C);
-            s.put(&w, &[], id(0), C);
+            s.put(&mut w, &[], id(0), C);
             s.fill(id(1), B);
-            s.put(&w, &[id(0)], id(1), B);
+            s.put(&mut w, &[id(0)], id(1), B);
             s.release(&[id(0), id(1)]);
         }
         reader.join().unwrap();
@@ -150,7 +150,7 @@ fn compare_then_reused() {
         if s.withdraw(1) {
             let block = s.take(&mut w, 1)[0];
             s.fill(block, C);
-            s.put(&w, &[], block, C);
+            s.put(&mut w, &[], block, C);
             s.release(&[block]);
         }
         reader.join().unwrap();

@@ -18,7 +18,7 @@ fn publish_vs_token() {
         s.idle_chain(&mut w, &[X]);
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let got = s.grab(&mut w, 1);
         publisher.join().unwrap();
         s.rest(&got, &[], 0);
@@ -40,7 +40,7 @@ fn publish_chain_vs_take() {
             t.fill(a, A);
             t.fill(b, B);
             assert_eq!(
-                t.publish(&t.worker(), &[], &[a, b], &[A, B].concat())
+                t.publish(&mut t.worker(), &[], &[a, b], &[A, B].concat())
                     .stored,
                 2
             );
@@ -65,7 +65,7 @@ fn publish_token_hit_3t() {
         s.idle_chain(&mut w, &[X]);
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let t = s.clone();
         let hitter = thread::spawn(move || {
             t.see(&t.worker(), &[A, B]);
@@ -87,11 +87,11 @@ fn publish_vs_hit() {
         let a = s.private(&mut w);
         let t = s.clone();
         let hitter = thread::spawn(move || {
-            let w = t.worker();
+            let mut w = t.worker();
             t.see(&w, &[A]);
         });
         s.fill(a, A);
-        s.put(&w, &[], a, A);
+        s.put(&mut w, &[], a, A);
         s.release(&[a]);
         hitter.join().unwrap();
         s.at_rest();
@@ -113,9 +113,9 @@ fn publish_vs_publish() {
         s.fill(a, A);
         let t = s.clone();
         let other = thread::spawn(move || {
-            let w = t.worker();
+            let mut w = t.worker();
             t.fill(b, A);
-            let published = t.publish(&w, &[], &[b], &A);
+            let published = t.publish(&mut w, &[], &[b], &A);
             assert!(done(published), "{published:?}");
             if published.duplicates == 1 {
                 t.check(a, A);
@@ -123,7 +123,7 @@ fn publish_vs_publish() {
             }
             t.release(&[b]);
         });
-        let published = s.publish(&w, &[], &[a], &A);
+        let published = s.publish(&mut w, &[], &[a], &A);
         assert!(done(published), "{published:?}");
         if published.duplicates == 1 {
             s.check(b, A);
@@ -147,12 +147,12 @@ fn shared_publish_vs_publish() {
         assert!(s.hold(a));
         let t = s.clone();
         let other = thread::spawn(move || {
-            let w = t.worker();
-            let stored = t.publish(&w, &[], &[a], &A).stored;
+            let mut w = t.worker();
+            let stored = t.publish(&mut w, &[], &[a], &A).stored;
             t.release(&[a]);
             stored
         });
-        let stored = s.publish(&w, &[], &[a], &A).stored;
+        let stored = s.publish(&mut w, &[], &[a], &A).stored;
         s.release(&[a]);
         assert_eq!(stored + other.join().unwrap(), 1, "published once");
         assert_eq!(s.see(&w, &[A]), 1);
@@ -174,7 +174,7 @@ fn shared_publish_vs_release() {
             t.check(a, A);
             t.release(&[a]);
         });
-        s.put(&w, &[], a, A);
+        s.put(&mut w, &[], a, A);
         s.release(&[a]);
         other.join().unwrap();
         s.at_rest();
@@ -210,9 +210,9 @@ fn publish_vs_invalidate() {
         let b = s.private(&mut w);
         let t = s.clone();
         let publisher = thread::spawn(move || {
-            let w = t.worker();
+            let mut w = t.worker();
             t.fill(b, B);
-            let _ = t.publish(&w, &[a], &[b], &B);
+            let _ = t.publish(&mut w, &[a], &[b], &B);
         });
         s.0.invalidate(&mut w, a).unwrap();
         publisher.join().unwrap();
@@ -236,7 +236,7 @@ fn events_of_reclaim_and_publish() {
         s.idle_chain(&mut w, &[A]);
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let got = s.grab(&mut w, 1);
         publisher.join().unwrap();
         let mut events = vec![];
@@ -270,7 +270,7 @@ fn republish_vs_hit() {
         if let [a, c] = got[..] {
             s.fill(a, A);
             s.fill(c, C);
-            assert_eq!(s.publish(&w, &[], &[a, c], &[A, C].concat()).stored, 2);
+            assert_eq!(s.publish(&mut w, &[], &[a, c], &[A, C].concat()).stored, 2);
             s.release(&[a, c]);
         }
         hitter.join().unwrap();

@@ -104,7 +104,13 @@ impl Shard {
         block
     }
     /// Publishes a private block that has its payload.
-    pub(crate) fn put(&self, worker: &Worker, path: &[BlockId], block: BlockId, tokens: Tokens) {
+    pub(crate) fn put(
+        &self,
+        worker: &mut Worker,
+        path: &[BlockId],
+        block: BlockId,
+        tokens: Tokens,
+    ) {
         let published = self.publish(worker, path, &[block], &tokens);
         assert_eq!(published.stored, 1, "{published:?}");
     }
@@ -164,7 +170,13 @@ impl Shard {
             .collect()
     }
     /// Finds `path`, publishes `block` with `tokens` below it, and gives all back; without the path only the block.
-    pub(crate) fn extend(&self, worker: &Worker, path: &[Tokens], block: BlockId, tokens: Tokens) {
+    pub(crate) fn extend(
+        &self,
+        worker: &mut Worker,
+        path: &[Tokens],
+        block: BlockId,
+        tokens: Tokens,
+    ) {
         self.fill(block, tokens);
         let mut held = self.find(worker, &path.concat());
         for (&found, &tokens) in held.iter().zip(path) {

@@ -29,9 +29,9 @@ fn stall_decrement() {
         assert_eq!(got, [id(0)]);
         s.own_claimed(id(1));
         s.fill(id(0), C);
-        s.put(&w, &[], id(0), C);
+        s.put(&mut w, &[], id(0), C);
         s.fill(id(1), Y);
-        s.put(&w, &[id(0)], id(1), Y);
+        s.put(&mut w, &[id(0)], id(1), Y);
         s.release(&[id(0), id(1)]);
         let got = s.grab(&mut w, 1);
         late.join().unwrap();
@@ -128,7 +128,7 @@ fn stall_popper_returns() {
         let got = s.grab(&mut w, 1);
         if let [block] = got[..] {
             s.fill(block, C);
-            s.put(&w, &[], block, C);
+            s.put(&mut w, &[], block, C);
             s.release(&[block]);
         }
         let (mine, paid) = late.join().unwrap();
@@ -150,7 +150,7 @@ fn stall_pusher() {
         let second = s.grab(&mut w, 1);
         for &block in first.iter().chain(&second) {
             s.fill(block, [Y[0], block.get()]);
-            s.put(&w, &[], block, [Y[0], block.get()]);
+            s.put(&mut w, &[], block, [Y[0], block.get()]);
             s.release(&[block]);
         }
         assert_eq!(first.len() + second.len(), 2);
@@ -199,7 +199,7 @@ fn private_token_vs_owner() {
             }
         });
         s.fill(block, C);
-        s.put(&w, &[], block, C);
+        s.put(&mut w, &[], block, C);
         popper.join().unwrap();
         s.release(&[block]);
         s.at_rest();

@@ -72,7 +72,7 @@ fn publish_vs_sweep() {
         let lost = s.lose_tokens();
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         assert!(s.withdraw(1));
         let block = loop {
             if let Some(block) = s.take_swept(&mut w) {
@@ -107,7 +107,7 @@ fn claim_against_publish_and_sweep(by_token: bool) {
     let t = s.clone();
     let publisher = thread::spawn(move || {
         let mut w = t.worker();
-        t.extend(&w, &[A, B], y, C);
+        t.extend(&mut w, &[A, B], y, C);
         if !t.withdraw(1) {
             return (None, false);
         }
@@ -150,10 +150,10 @@ fn restore_wrong_hit() {
         let t = s.clone();
         let publisher = thread::spawn(move || {
             let mut w = t.worker();
-            t.extend(&w, &[A, B], y, C);
+            t.extend(&mut w, &[A, B], y, C);
             if t.withdraw(1) {
                 if let Some(block) = t.take_swept(&mut w) {
-                    t.put(&w, &[], block, Y);
+                    t.put(&mut w, &[], block, Y);
                     t.release(&[block]);
                 }
             }
@@ -181,7 +181,7 @@ fn publish_sweep_sweep_3t() {
         let lost = s.lose_tokens();
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let t = s.clone();
         let other = thread::spawn(move || t.sweep_paid(&mut t.worker(), id(0)));
         let mine = s.sweep_paid(&mut w, id(0));
@@ -204,7 +204,7 @@ fn publish_sweep_token_3t() {
         let token = s.pop().unwrap();
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let t = s.clone();
         let holder = thread::spawn(move || t.pass_by(token));
         let mine = s.sweep_paid(&mut w, id(0));
@@ -228,7 +228,7 @@ fn publish_vs_hint() {
         let y = s.private(&mut w);
         assert!(s.withdraw(1));
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let mine = s.claim_hinted(id(0)).map(|claim| s.settle(claim));
         publisher.join().unwrap();
         s.rest(mine.as_slice(), &[], usize::from(mine.is_none()));
@@ -292,7 +292,7 @@ fn publish_hint_token_3t() {
         let y = s.private(&mut w);
         assert!(s.withdraw(1));
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let t = s.clone();
         let holder = thread::spawn(move || t.pass_by(token));
         let mine = s.claim_hinted(id(0)).map(|claim| s.settle(claim));
@@ -318,7 +318,7 @@ fn publish_claim_sweep_3t() {
         let token = s.pop().unwrap();
         let y = s.private(&mut w);
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let t = s.clone();
         let sweeper = thread::spawn(move || t.sweep_paid(&mut t.worker(), id(0)));
         let mut owed = 0;
@@ -355,7 +355,7 @@ fn uncut_3t() {
         s.lose_tokens();
         assert!(s.cut(id(0)));
         let t = s.clone();
-        let publisher = thread::spawn(move || t.extend(&t.worker(), &[A], y, B));
+        let publisher = thread::spawn(move || t.extend(&mut t.worker(), &[A], y, B));
         let t = s.clone();
         let other = thread::spawn(move || {
             t.claim_hinted(id(0)).map(|claim| t.settle(claim));

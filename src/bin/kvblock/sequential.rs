@@ -135,12 +135,9 @@ impl Replay<'_> {
             .find(worker, &prompt, &mut pay)
             .map_err(cannot_fail("find"))?;
         let found = chain.len();
-        let fresh = pay
-            .take(worker, needed - found)
-            .map_err(cannot_fail("take"))?;
         chain
-            .push(fresh)
-            .map_err(|returned| cannot_fail("push")(returned.error))?;
+            .take(worker, &mut pay, needed - found)
+            .map_err(cannot_fail("take"))?;
         let rest = Contents::new(&self.tokens[found * self.pool.block_size()..]);
         let published = chain
             .publish(worker, &rest, Some(&mut pay))
