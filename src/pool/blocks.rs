@@ -10,19 +10,58 @@ use crate::error::{Exceeds, Returned};
 /// Blocks that one owner holds alone. Their content is nobody else's business until they are published as part of a
 /// [`Chain`](crate::Chain).
 ///
-/// They are given back only as a whole value, so giving one back twice does not compile, nor does keeping it (CASES C001, C003,
-/// C004):
-///
-/// ```compile_fail,E0382
-/// # use kvblock::{BlockPool, PoolConfig};
-/// # let pool = BlockPool::new(&PoolConfig::new(4, 16)).unwrap();
-/// # let mut worker = pool.worker().unwrap();
-/// let blocks = pool.reserve(1).unwrap().take(&mut worker, 1).unwrap();
-/// blocks.release(&mut worker).unwrap();
-/// blocks.release(&mut worker).unwrap(); // use of moved value
-/// ```
-///
 /// Dropping them releases them; [`release`](Self::release) does so faster.
+///
+/// # Given back once
+/// Releasing consumes what is released, so blocks cannot be given back twice, in one call or in two (C001):
+/// ```compile_fail,E0382
+/// # let pool = kvblock::BlockPool::new(&kvblock::PoolConfig::new(4, 16)).unwrap();
+/// # let mut worker = pool.worker().unwrap();
+/// let mut a = pool.reserve(1).unwrap().take(&mut worker, 1).unwrap();
+/// a.append(a).unwrap(); // "both of them, in one call"
+/// a.release(&mut worker).unwrap();
+/// ```
+/// ```compile_fail,E0382
+/// # let pool = kvblock::BlockPool::new(&kvblock::PoolConfig::new(4, 16)).unwrap();
+/// # let mut worker = pool.worker().unwrap();
+/// let a = pool.reserve(1).unwrap().take(&mut worker, 1).unwrap();
+/// a.release(&mut worker).unwrap();
+/// a.release(&mut worker).unwrap();
+/// ```
+/// Nor can they be counted twice, so that a later admission meets a pool of more blocks than there are (C003):
+/// ```compile_fail,E0382
+/// # let pool = kvblock::BlockPool::new(&kvblock::PoolConfig::new(15, 16)).unwrap();
+/// # let mut worker = pool.worker().unwrap();
+/// let x = pool.reserve(3).unwrap().take(&mut worker, 3).unwrap();
+/// drop(x);
+/// drop(x);
+/// let all = pool.reserve(16).unwrap_err();
+/// ```
+/// An old handle does not outlive its release, so it cannot name the new owner's block (C004):
+/// ```compile_fail,E0382
+/// # let pool = kvblock::BlockPool::new(&kvblock::PoolConfig::new(1, 16)).unwrap();
+/// # let mut worker = pool.worker().unwrap();
+/// let h1 = pool.reserve(1).unwrap().take(&mut worker, 1).unwrap();
+/// h1.release(&mut worker).unwrap();
+/// let h2 = pool.reserve(1).unwrap().take(&mut worker, 1).unwrap();
+/// h1.release(&mut worker).unwrap();
+/// ```
+/// The same without the wrong lines:
+/// ```
+/// # use kvblock::{BlockPool, PoolConfig, Refused};
+/// let pool = BlockPool::new(&PoolConfig::new(15, 16)).unwrap();
+/// let mut worker = pool.worker().unwrap();
+/// let x = pool.reserve(3).unwrap().take(&mut worker, 3).unwrap();
+/// let old = x.ids().to_vec();
+/// x.release(&mut worker).unwrap();
+/// assert_eq!(pool.report().free, 15);
+/// assert!(matches!(pool.reserve(16), Err(Refused::NeverFits { needed: 16, capacity: 15, .. })));
+/// let all = pool.reserve(15).unwrap().take(&mut worker, 15).unwrap();
+/// assert!(old.iter().all(|id| all.ids().contains(id)));
+/// assert!(matches!(pool.reserve(1), Err(Refused::Shortfall { needed: 1, available: 0, .. })));
+/// drop(all);
+/// assert_eq!(pool.report().free, 15);
+/// ```
 #[must_use = "dropping blocks releases them"]
 pub struct Blocks<'p> {
     core: &'p Core,

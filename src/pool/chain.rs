@@ -105,6 +105,12 @@ impl RawChain {
         place
     }
 
+    /// Looks for cuts anew before the next publish: where they were may have been split off.
+    const fn forget_cuts(&mut self) {
+        self.cut = false;
+        self.cuts_seen = u64::MAX;
+    }
+
     fn release(&self, core: &Core) {
         if self.canonical.is_empty() {
             core.release(self.ids.iter().rev().copied());
@@ -305,6 +311,7 @@ impl<'p> Chain<'p> {
         };
         self.raw.ids.truncate(cut);
         self.raw.published = shared;
+        self.raw.forget_cuts();
         Ok(Self {
             core: self.core,
             raw: tail,

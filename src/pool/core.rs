@@ -100,6 +100,12 @@ impl Core {
         self.limit.load(Relaxed) as usize
     }
 
+    /// Idle blocks: those with a credit that are not free. An estimate while others work.
+    pub(crate) fn idle(&self) -> usize {
+        let now = self.credits.now();
+        (now.available as usize + now.reserved as usize).saturating_sub(self.free.count())
+    }
+
     /// Bytes of all arrays.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>()

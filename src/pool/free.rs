@@ -60,8 +60,7 @@ impl<const W: usize> FreeMap<W> {
     }
 
     /// Number of free ids.
-    #[cfg(all(test, not(loom)))]
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.levels[0]
             .iter()
             .map(|word| word.load(Relaxed).count_ones() as usize)

@@ -233,17 +233,20 @@ impl BlockPool {
     /// Frees up to `n` idle blocks, in the order of reclaim, and returns how many. Reservations stand: it evicts no more than is
     /// available.
     ///
+    /// As taking them; and looks at the bitmap once.
+    ///
     /// # Errors
     /// [`WrongPool`].
     pub fn evict(&self, worker: &mut Worker, n: usize) -> Result<usize, WrongPool> {
         worker.belongs(&self.core)?;
+        let most = n.min(self.available()).min(self.core.idle());
         let mut evicted = 0;
-        while evicted < n {
-            let want = (n - evicted).min(HAND).min(self.available());
-            let Ok(credits) = u32::try_from(want) else {
+        while evicted < most {
+            let want = (most - evicted).min(HAND);
+            let Ok(credits) = u32::try_from(want.min(self.available())) else {
                 break;
             };
-            if want == 0 {
+            if credits == 0 {
                 break;
             }
             if self.core.credits.withdraw_available(credits).is_err() {
@@ -253,14 +256,14 @@ impl BlockPool {
             let mut hand = Hand::new();
             let got = self
                 .core
-                .reclaim(worker, want, &mut |block| hand.push(block));
+                .reclaim(worker, credits as usize, &mut |block| hand.push(block));
             for &block in hand.tokens() {
                 let (word, bit) = FreeMap::<64>::place(block);
                 self.core.free.insert(word, bit);
             }
             self.core.credits.deposit(credits);
             evicted += got;
-            if got < want {
+            if got == 0 {
                 break;
             }
         }

@@ -7,8 +7,10 @@
 //! Inside one call a block's count of children starts at one for the next block to come, which saves a read-modify-write for each; if
 //! the next one is not stored after all, the count is lowered again.
 //!
-//! A private block with one owner is published with plain stores. One that forks share is published by whoever sets *touched* on
-//! it first (the flag means nothing else on a private block); the others find it done, or stop for now.
+//! Only a block with one owner is published, with plain stores. Forks share private blocks, and what a fork holds of the path
+//! above them may be other blocks than those this chain goes on below (a duplicate's own copy, or nothing, for a tail that
+//! was split off): it would hold a published block without its parent. Nobody but the one owner could make it two, so the count that
+//! is seen stays.
 //!
 //! # Orderings
 //! A Release fence stands before the content's stores (see `node.rs`), a Release store of the state after them: whoever finds
@@ -24,7 +26,7 @@ use super::worker::Worker;
 use crate::block::BlockId;
 use crate::event::EventKind;
 use crate::prefix::{Contents, ExtraKey, Identity};
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::sync::{fence, mutant};
 
 /// What became of the blocks to publish. The chain's published part has grown by `stored + duplicates`.
@@ -36,7 +38,7 @@ pub struct Published {
     pub stored: usize,
     /// Blocks whose content already was findable: the chain goes on below that copy, and keeps its own block private.
     pub duplicates: usize,
-    /// Why not all were published. The chain can try again, except after [`Stopped::Cut`] and [`Stopped::Mismatch`].
+    /// Why not all were published. The chain can try again, except after [`Stopped::Cut`] and [`Stopped::Gap`].
     pub stopped: Option<Stopped>,
 }
 
@@ -51,11 +53,10 @@ pub enum Stopped {
     IndexFull,
     /// A block of the chain was invalidated or cleared: what comes after it can't be found.
     Cut,
-    /// Another owner of the same block is publishing it at this moment.
-    Busy,
-    /// Another owner of the block published it as something else, or the chain is a tail that doesn't begin where its published
-    /// head ends.
-    Mismatch,
+    /// The block has other owners (forks): it can be published when it has one again.
+    Shared,
+    /// The chain is a tail that was split off behind the end of its published head.
+    Gap,
 }
 
 /// What to do with one block.
@@ -88,7 +89,7 @@ impl Core {
             done.stopped = Some(if chain.cut {
                 Stopped::Cut
             } else {
-                Stopped::Mismatch
+                Stopped::Gap
             });
             return done;
         }
@@ -162,13 +163,9 @@ impl Core {
         more: bool,
         purse: &mut Purse<'_>,
     ) -> Next {
-        let mut current = self.state(block).load(Acquire);
-        if current.is_published() {
-            return self.published_already(at, block, current, identity);
-        }
         let key = self.key(at, contents, i, identity.extra);
         if self.may_have(at, counted) {
-            match self.find_below(at, key, block, identity, purse) {
+            match self.find_below(at, key, identity, purse) {
                 (Some(canonical), Pin::Hit(state)) => {
                     self.remember(at, canonical);
                     return Next::Duplicate(canonical, state.generation());
@@ -177,38 +174,26 @@ impl Core {
                 _ => {}
             }
         }
-        let alone = current.is_private_alone();
-        if !alone {
-            match self.lock_shared(block, current) {
-                Ok(locked) => current = locked,
-                Err(actual) if actual.is_published() => {
-                    return self.published_already(at, block, actual, identity);
-                }
-                Err(_) => return Next::Stop(Stopped::Busy),
-            }
+        // Acquire: what other owners did with the block happened before they left.
+        let current = self.state(block).load(Acquire);
+        if !current.is_private_alone() {
+            return Next::Stop(Stopped::Shared);
         }
         self.write(at, block, current, key, identity, more);
         let home = self.index.home(key, at.depth);
         if !self.index.insert(home, block) {
-            if !alone {
-                self.change_shared(block, |state| state.with_touched(false));
-            }
             return Next::Stop(Stopped::IndexFull);
         }
         if let (Some(parent), false) = (at.link.block(), counted) {
             self.nodes.get(parent).child_comes();
         }
         let begun = self.events.as_ref().map(|events| (events, events.begin()));
-        if alone {
-            let order = if mutant("publish-relaxed") {
-                Relaxed
-            } else {
-                Release
-            };
-            self.state(block).store(current.published(), order);
+        let order = if mutant("publish-relaxed") {
+            Relaxed
         } else {
-            self.change_shared(block, State::published);
-        }
+            Release
+        };
+        self.state(block).store(current.published(), order);
         if let Some((events, begun)) = begun {
             events.commit(
                 begun,
@@ -220,22 +205,6 @@ impl Core {
         Next::Stored(current.generation())
     }
 
-    /// What publishing a block means that another owner of it has published.
-    #[cold]
-    fn published_already(
-        &self,
-        at: Place,
-        block: BlockId,
-        current: State,
-        identity: &Identity<'_>,
-    ) -> Next {
-        if current.is_findable() && self.nodes.matches(block, at.link, identity) {
-            Next::Duplicate(block, current.generation())
-        } else {
-            Next::Stop(Stopped::Mismatch)
-        }
-    }
-
     /// Whether the place can have children that are not this call's own.
     #[inline]
     fn may_have(&self, at: Place, counted: bool) -> bool {
@@ -244,19 +213,15 @@ impl Core {
             .is_none_or(|parent| self.nodes.get(parent).children().count() > u64::from(counted))
     }
 
-    /// Another findable block with this identity at this place, pinned.
+    /// A findable block with this identity at this place, pinned.
     fn find_below(
         &self,
         at: Place,
         key: u64,
-        own: BlockId,
         identity: &Identity<'_>,
         purse: &mut Purse<'_>,
     ) -> (Option<BlockId>, Pin) {
         for candidate in self.index.candidates(self.index.home(key, at.depth)) {
-            if candidate == own {
-                continue;
-            }
             match self.pin(candidate, at.link, identity, purse) {
                 Pin::Miss => {}
                 found => return (Some(candidate), found),
@@ -303,31 +268,5 @@ impl Core {
             at.depth,
             extra,
         );
-    }
-
-    /// The right to publish a private block that forks share; `Err`: another owner has it, or has used it.
-    #[cold]
-    fn lock_shared(&self, block: BlockId, mut current: State) -> Result<State, State> {
-        let word = self.state(block);
-        loop {
-            if current.is_published() || current.is_touched() {
-                return Err(current);
-            }
-            match word.compare_exchange(current, current.with_touched(true), AcqRel, Acquire) {
-                Ok(_) => return Ok(current),
-                // Another owner came or went.
-                Err(actual) => current = actual,
-            }
-        }
-    }
-
-    /// Changes the state of a block whose other owners may come and go meanwhile.
-    #[cold]
-    fn change_shared(&self, block: BlockId, change: impl Fn(State) -> State) {
-        let word = self.state(block);
-        let mut current = word.load(Acquire);
-        while let Err(actual) = word.compare_exchange(current, change(current), AcqRel, Acquire) {
-            current = actual;
-        }
     }
 }

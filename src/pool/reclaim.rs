@@ -225,32 +225,32 @@ impl Core {
         }
     }
 
-    /// Drops up to `steps` tokens at the head that no reclaim could use: those of held published blocks, and sends those of
-    /// unpublished ones to the tail.
+    /// Drops up to `steps` tokens at the head that no reclaim could use: those of held published blocks. Ends at the first
+    /// other one. Returns how many it dropped.
     pub(crate) fn maintain(&self, steps: usize) -> usize {
-        let mut done = 0;
-        while done < steps {
+        let mut dropped = 0;
+        while dropped < steps {
             let Some(token) = self.order.peek() else {
                 break;
             };
             let state = self.state(token).load(Relaxed);
-            if state.is_idle() {
+            if !state.is_published() || state.references() == 0 {
                 break;
             }
-            let hand = self.order.pop(1);
-            for &token in hand.tokens() {
-                match self.examine_held(token) {
-                    true => {}
-                    false => self.order.push(&[token]),
+            // Another thread may have popped that one; whatever comes is dropped or put back.
+            for &token in self.order.pop(1).tokens() {
+                if !self.drop_token_if_held(token) {
+                    self.order.push(&[token]);
+                    return dropped;
                 }
+                dropped += 1;
             }
-            done += hand.tokens().len();
         }
-        done
+        dropped
     }
 
     /// Drops the token if its block is held and published: true. The caller has it in hand.
-    pub(crate) fn examine_held(&self, block: BlockId) -> bool {
+    pub(crate) fn drop_token_if_held(&self, block: BlockId) -> bool {
         use crate::sync::Ordering::AcqRel;
         let word = self.state(block);
         let mut current = word.load(Acquire);

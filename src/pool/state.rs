@@ -13,8 +13,7 @@
 //! ```
 //! * `references`: sequences, leases, tickets that hold the block.
 //! * *published*: findable by its prefix (unless *cut*). Set by the publisher, ends with the generation.
-//! * *touched*: hit since it was last queued: a second chance. On a private block with several owners: one of them is
-//!   publishing it.
+//! * *touched*: hit since it was last queued: a second chance.
 //! * *queued*: exactly one token of the block exists, in the ring or in a thread's hand.
 //! * *cut*: no longer findable, never to be again at this generation. Cut with no references is frozen: only its token's
 //!   holder may change a flag of it, or a reclaimer take it.

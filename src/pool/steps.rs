@@ -136,10 +136,6 @@ impl Steps {
             Token::Back | Token::Inner => Looked::Back,
         }
     }
-    /// Passes by with the token of a block in hand: true if it is used up.
-    pub fn examine_held(&self, token: BlockId) -> bool {
-        self.core().examine_held(token)
-    }
     /// Clears *touched* with the token in hand.
     pub fn clear_touched(&self, token: BlockId) {
         let word = self.core().state(token);
@@ -192,7 +188,7 @@ impl Steps {
 
     /// Passes by with a token in hand: drops it, or clears *touched* and puts it back.
     pub fn pass_by(&self, token: BlockId) {
-        if !self.examine_held(token) {
+        if !self.core().drop_token_if_held(token) {
             self.clear_touched(token);
             self.push(token);
         }

@@ -136,7 +136,7 @@ fn publish_vs_publish() {
     });
 }
 
-/// Two owners of one private block (a fork) publish it: one does, the other finds it done or stops.
+/// Two owners of one private block (a fork) try to publish it and release it: whoever sees that it is alone does.
 #[test]
 fn shared_publish_vs_publish() {
     two(|| {
@@ -147,15 +147,16 @@ fn shared_publish_vs_publish() {
         assert!(s.hold(a));
         let t = s.clone();
         let other = thread::spawn(move || {
-            let mut w = t.worker();
-            let stored = t.publish(&mut w, &[], &[a], &A).stored;
+            t.check(a, A);
+            let stored = t.publish(&mut t.worker(), &[], &[a], &A).stored;
             t.release(&[a]);
             stored
         });
         let stored = s.publish(&mut w, &[], &[a], &A).stored;
         s.release(&[a]);
-        assert_eq!(stored + other.join().unwrap(), 1, "published once");
-        assert_eq!(s.see(&w, &[A]), 1);
+        let stored = stored + other.join().unwrap();
+        assert!(stored <= 1, "published twice");
+        assert_eq!(s.see(&w, &[A]), stored);
         s.at_rest();
     });
 }
@@ -174,7 +175,8 @@ fn shared_publish_vs_release() {
             t.check(a, A);
             t.release(&[a]);
         });
-        s.put(&mut w, &[], a, A);
+        let published = s.publish(&mut w, &[], &[a], &A);
+        assert!(published.stored == 1 || published.stopped == Some(Stopped::Shared));
         s.release(&[a]);
         other.join().unwrap();
         s.at_rest();
