@@ -54,7 +54,7 @@ impl<const C: usize, const D: usize> Sip<C, D> {
         }
     }
 
-    /// A hash that ends in [`finish_128`](Self::finish_128).
+    /// A hash that ends in one of the `finish_.._128`.
     #[inline]
     pub(crate) const fn new_128(secret: Secret) -> Self {
         let mut sip = Self::new(secret);

@@ -6,7 +6,7 @@
 //! * [`ParseError`], [`Reason`]: the file, the line and what is wrong with it;
 //! * [`Request`], [`Ids`]: one request;
 //! * [`Reader`], [`parse`]: from a file or from memory, plain or compressed;
-//! * [`chat`]: a workload made from a seed, for those who have no trace;
+//! * [`chat()`]: a workload made from a seed, for those who have no trace;
 //! * [`Content`]: the tokens of a request, and how many blocks it has.
 //!
 //! No input makes a parser panic, and what it costs is bounded by the size of the input.

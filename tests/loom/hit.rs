@@ -119,7 +119,7 @@ fn reuse_parent_id() {
         s.idle_chain(&mut w, &[A, B]);
         let t = s.clone();
         let reader = thread::spawn(move || {
-            let mut w = t.worker();
+            let w = t.worker();
             t.see(&w, &[C, B]);
             t.see(&w, &[A, B]);
         });

@@ -87,7 +87,7 @@ fn publish_vs_hit() {
         let a = s.private(&mut w);
         let t = s.clone();
         let hitter = thread::spawn(move || {
-            let mut w = t.worker();
+            let w = t.worker();
             t.see(&w, &[A]);
         });
         s.fill(a, A);
