@@ -130,13 +130,13 @@ impl<'p> Blocks<'p> {
     /// They come back if the worker is another pool's.
     ///
     /// One read-modify-write for each 64 neighbours, and one for all.
+    #[inline]
     pub fn release(mut self, worker: &mut Worker) -> Result<(), Returned<Self>> {
         if worker.belongs(self.core).is_err() {
             return Err(Returned::wrong_pool(self));
         }
-        let ids = core::mem::take(&mut self.ids);
-        self.core.release(ids.iter().rev().copied());
-        worker.recycle(ids);
+        self.core.release_private(&self.ids);
+        worker.recycle(&mut self.ids);
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl<'p> Blocks<'p> {
 
 impl Drop for Blocks<'_> {
     fn drop(&mut self) {
-        self.core.release(self.ids.iter().rev().copied());
+        self.core.release_private(&self.ids);
     }
 }
 

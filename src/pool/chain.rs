@@ -170,6 +170,7 @@ impl<'p> Chain<'p> {
     /// pool's.
     ///
     /// No allocation in steady state.
+    #[inline]
     pub fn take(
         &mut self,
         worker: &mut Worker,
@@ -179,7 +180,11 @@ impl<'p> Chain<'p> {
         if !promise.belongs(self.core) {
             return Err(TakeError::WrongPool);
         }
-        promise.take_each(worker, n, |block| self.raw.ids.push(block))
+        worker.belongs(self.core)?;
+        promise.within(n)?;
+        let before = self.raw.ids.len();
+        self.raw.ids.resize(before + n, BlockId::NONE);
+        promise.take_into(worker, &mut self.raw.ids[before..])
     }
 
     /// Appends private blocks.
@@ -339,7 +344,7 @@ impl<'p> Chain<'p> {
         }
         canonical.retain(|own| *own != BlockId::NONE);
         self.core.release(canonical.iter().rev().copied());
-        worker.recycle(canonical);
+        worker.recycle(&mut canonical);
         Ok(adopted)
     }
 
@@ -359,8 +364,8 @@ impl<'p> Chain<'p> {
             return Err(Returned::wrong_pool(self));
         }
         self.raw.release(self.core);
-        worker.recycle(core::mem::take(&mut self.raw.ids));
-        worker.recycle(core::mem::take(&mut self.raw.canonical));
+        worker.recycle(&mut self.raw.ids);
+        worker.recycle(&mut self.raw.canonical);
         Ok(())
     }
 

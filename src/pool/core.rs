@@ -153,6 +153,7 @@ impl Core {
     }
 
     /// Whether `n` credits could be set aside, on top of `held` that are part of the same promise.
+    #[inline]
     pub(crate) fn check(&self, n: usize, held: usize) -> Result<u32, Refused> {
         let capacity = self.capacity();
         let needed = n.saturating_add(held);

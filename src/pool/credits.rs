@@ -65,11 +65,13 @@ impl Credits {
         })))
     }
 
+    #[inline]
     pub(crate) fn now(&self) -> Credit {
         self.0.0.load(Relaxed)
     }
 
     /// Sets `n` credits aside, or says how many are available.
+    #[inline]
     pub(crate) fn reserve(&self, n: u32) -> Result<(), u32> {
         self.withdraw(n, |c| Credit {
             available: c.available - n,

@@ -15,16 +15,14 @@
 
 use super::core::Core;
 use super::credits::Credits;
+use super::keys::{Ahead, Keys};
 use super::node::Link;
 use super::state::{MAX_REFERENCES, State};
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
-use crate::prefix::{Contents, ExtraKey, Identity, Prompt, Space};
+use crate::prefix::{Identity, Prompt, Space};
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::{fence, mutant};
-
-/// How many blocks ahead the index is asked for where the keys are known.
-const AHEAD: usize = 4;
 
 /// What idle hits are paid with.
 #[derive(Debug)]
@@ -189,77 +187,48 @@ impl Core {
         let space = Space::new(prompt.namespace, self.secret);
         let contents = prompt.contents();
         let mut at = Place::root(space);
-        for ahead in 0..AHEAD {
-            self.prefetch_key(&contents, ahead);
-        }
+        let mut keys = Keys::new(Ahead::Find);
         for i in 0..most {
-            let tokens = contents.tokens_of(i, self.block_size);
+            let extra = contents.extra_of(i);
             let extra = if i == 0 {
-                space.first(contents.extra_of(0), self.secret)
+                space.first(extra, self.secret)
             } else {
-                contents.extra_of(i)
+                extra
             };
-            let identity = self.identity(tokens, extra);
-            self.prefetch_key(&contents, i + AHEAD);
-            let step = self.candidates_below(at, &contents, i, extra, |candidate| {
-                offer(at, &identity, candidate)
-            });
-            let (block, state, pinned) = match step {
-                Some((block, Step::Found(state))) => (block, state, true),
-                Some((block, Step::Looked(state))) => (block, state, false),
+            let identity = self.identity(contents.tokens_of(i, self.block_size), extra);
+            // The child that the parent's hint names, then those that the index names for the chain key.
+            let parent = at.link.block();
+            let hint = parent.and_then(|parent| self.nodes.get(parent).hint());
+            let mut taken = None;
+            if let Some(hint) = hint {
+                match offer(at, &identity, hint) {
+                    Step::Miss => {}
+                    step => taken = Some((hint, step)),
+                }
+            }
+            if taken.is_none() {
+                let (_, home) = keys.of(self, at, &contents, i, most, extra);
+                taken = self
+                    .index
+                    .candidates(home)
+                    .filter(|&candidate| Some(candidate) != hint)
+                    .find_map(|candidate| match offer(at, &identity, candidate) {
+                        Step::Miss => None,
+                        step => Some((candidate, step)),
+                    });
+            }
+            let (block, state) = match taken {
+                Some((block, Step::Found(state))) => {
+                    if let Some(parent) = parent {
+                        self.nodes.get(parent).set_hint(block);
+                    }
+                    (block, state)
+                }
+                Some((block, Step::Looked(state))) => (block, state),
                 _ => return,
             };
-            if let (Some(parent), true) = (at.link.block(), pinned) {
-                self.nodes.get(parent).set_hint(block);
-            }
+            keys.found(i, || self.nodes.get(block).key());
             at = at.below(block, state.generation());
-        }
-    }
-
-    /// Offers the child that the parent's hint names, then those that the index names for the chain key.
-    #[inline]
-    fn candidates_below(
-        &self,
-        at: Place,
-        contents: &Contents<'_>,
-        i: usize,
-        extra: ExtraKey,
-        mut offer: impl FnMut(BlockId) -> Step,
-    ) -> Option<(BlockId, Step)> {
-        let hint = at
-            .link
-            .block()
-            .and_then(|parent| self.nodes.get(parent).hint());
-        if let Some(hint) = hint {
-            let step = offer(hint);
-            if step != Step::Miss {
-                return Some((hint, step));
-            }
-        }
-        let home = self.index.home(self.key(at, contents, i, extra), at.depth);
-        self.index
-            .candidates(home)
-            .filter(|&candidate| Some(candidate) != hint)
-            .find_map(|candidate| {
-                let step = offer(candidate);
-                (step != Step::Miss).then_some((candidate, step))
-            })
-    }
-
-    /// The chain key of block `i` of the contents at this place: the engine's, or hashed.
-    #[inline]
-    pub(crate) fn key(&self, at: Place, contents: &Contents<'_>, i: usize, extra: ExtraKey) -> u64 {
-        contents.keys.get(i).copied().unwrap_or_else(|| {
-            let parent = at.link.block().map(|parent| self.nodes.get(parent).key());
-            self.hasher
-                .key(parent, contents.tokens_of(i, self.block_size), extra)
-        })
-    }
-
-    #[inline]
-    fn prefetch_key(&self, contents: &Contents<'_>, i: usize) {
-        if let (Some(&key), Ok(depth)) = (contents.keys.get(i), u32::try_from(i)) {
-            self.index.prefetch(self.index.home(key, depth));
         }
     }
 

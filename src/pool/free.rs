@@ -23,6 +23,29 @@ use crate::error::CreateError;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 
+/// Neighbours that were free.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) first: BlockId,
+    pub(crate) len: usize,
+}
+
+impl Run {
+    #[inline]
+    pub(crate) const fn one(block: BlockId) -> Self {
+        Self {
+            first: block,
+            len: 1,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn ids(self) -> impl Iterator<Item = BlockId> {
+        let first = self.first.get();
+        (first..).take(self.len).map(BlockId::new)
+    }
+}
+
 /// Most levels: 64^5 is above the most blocks.
 const MAX_LEVELS: usize = 5;
 
@@ -109,16 +132,14 @@ impl<const W: usize> FreeMap<W> {
     /// Takes up to `want` ids, lowest first: from word `hint` of level 0 upwards, then from the start. `hint` moves to the word
     /// of the last one.
     #[inline]
-    pub(crate) fn claim(
-        &self,
-        hint: &mut usize,
-        want: usize,
-        mut give: impl FnMut(BlockId),
-    ) -> usize {
+    pub(crate) fn claim(&self, hint: &mut usize, want: usize, mut give: impl FnMut(Run)) -> usize {
         let start = *hint;
         let mut got = self.claim_word(start, want, &mut give);
         let mut at = start + 1;
         let mut wrapped = false;
+        if got < want && self.levels[self.height - 1][0].load(Acquire) == 0 {
+            return got;
+        }
         while got < want {
             match self.next_word(at) {
                 Some(word) if !wrapped || word < start => {
@@ -138,7 +159,7 @@ impl<const W: usize> FreeMap<W> {
 
     /// As [`claim`](Self::claim), but believes no summary.
     #[cold]
-    pub(crate) fn claim_any(&self, want: usize, mut give: impl FnMut(BlockId)) -> usize {
+    pub(crate) fn claim_any(&self, want: usize, mut give: impl FnMut(Run)) -> usize {
         let mut got = 0;
         for word in 0..self.levels[0].len() {
             got += self.claim_word(word, want - got, &mut give);
@@ -150,8 +171,8 @@ impl<const W: usize> FreeMap<W> {
     }
 
     /// Takes up to `want` ids of one word.
-    #[inline]
-    fn claim_word(&self, word: usize, want: usize, give: &mut impl FnMut(BlockId)) -> usize {
+    #[inline(always)]
+    fn claim_word(&self, word: usize, want: usize, give: &mut impl FnMut(Run)) -> usize {
         let Some(cell) = self.levels[0].get(word) else {
             return 0;
         };
@@ -163,11 +184,14 @@ impl<const W: usize> FreeMap<W> {
             let before = cell.fetch_and(!wanted, Acquire);
             let mut ours = before & wanted;
             while ours != 0 {
-                give(BlockId::from_index(
-                    word * W + ours.trailing_zeros() as usize,
-                ));
-                got += 1;
-                ours &= ours - 1;
+                let start = ours.trailing_zeros() as usize;
+                let len = (!(ours >> start)).trailing_zeros() as usize;
+                give(Run {
+                    first: BlockId::from_index(word * W + start),
+                    len,
+                });
+                got += len;
+                ours &= !(ones(len) << start);
             }
             current = before & !wanted;
         }
@@ -180,7 +204,16 @@ impl<const W: usize> FreeMap<W> {
         'again: loop {
             // Up, until a word has a bit at or after the place; then down along the lowest bits.
             let (mut level, mut place) = (0, at);
-            let mut bits = if place < self.levels[0].len() {
+            let mut bits = if at == 0 && self.height > 1 {
+                // From the start: down from the top, which also corrects the first bit of each level.
+                level = self.height - 1;
+                let top = self.levels[level][0].load(Acquire);
+                if top == 0 {
+                    return None;
+                }
+                place = top.trailing_zeros() as usize;
+                top
+            } else if place < self.levels[0].len() {
                 self.levels[0][place].load(Relaxed)
             } else {
                 0
@@ -298,7 +331,9 @@ mod tests {
         for &(what, n) in calls {
             if what % 2 == 0 {
                 let mut got = Vec::new();
-                map.claim(&mut hint, n, |id| got.push(id.index()));
+                map.claim(&mut hint, n, |run| {
+                    got.extend(run.ids().map(BlockId::index))
+                });
                 assert_eq!(got, expected(&mut free, W, &mut their_hint, n));
                 assert_eq!(hint, their_hint);
                 taken.extend(got);

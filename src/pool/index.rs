@@ -43,6 +43,27 @@ pub(crate) struct Home {
 }
 
 impl Home {
+    /// Nowhere yet.
+    pub(crate) const NONE: Self = Self {
+        buckets: [0; 2],
+        tag: 0,
+    };
+
+    /// Both buckets; one, if the index has no more.
+    #[inline]
+    fn distinct(self) -> impl Iterator<Item = u32> {
+        let [first, second] = self.buckets;
+        core::iter::once(first).chain((second != first).then_some(second))
+    }
+
+    /// The block of an entry, if it has this home's tag.
+    #[inline]
+    fn block(self, entry: u64) -> Option<BlockId> {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the id")]
+        let id = entry as u32;
+        (entry >> 32 << 32 == self.tag && id != 0).then(|| BlockId::new(id - 1))
+    }
+
     #[inline]
     fn entry(self, block: BlockId) -> u64 {
         self.tag | (u64::from(block.get()) + 1)
@@ -100,35 +121,45 @@ impl Index {
         }
     }
 
+    /// The processor may fetch the bucket that most likely has the key.
     #[inline]
     pub(crate) fn prefetch(&self, home: Home) {
-        for bucket in home.buckets {
-            super::prefetch(&self.buckets, bucket as usize);
-        }
+        super::prefetch(&self.buckets, home.buckets[0] as usize);
     }
 
-    /// Both buckets; one, if the index has no more.
+    /// A candidate in that bucket, to be fetched before it is looked at.
     #[inline]
-    fn buckets(&self, home: Home) -> impl Iterator<Item = &[AtomicU64; SLOTS]> {
-        let distinct = if home.buckets[0] == home.buckets[1] {
-            1
-        } else {
-            2
-        };
-        home.buckets
-            .into_iter()
-            .take(distinct)
-            .map(|bucket| &self.buckets[bucket as usize].0)
+    pub(crate) fn likely(&self, home: Home) -> Option<BlockId> {
+        let bucket = home.buckets[0];
+        let mut mask = self.mask(bucket, |entry| home.block(entry).is_some());
+        home.block(self.slots(bucket)[lowest(&mut mask)?].load(Relaxed))
     }
 
-    /// The blocks that may be what is looked for.
+    /// Bit `i` for each slot `i` of a bucket of which this holds.
+    #[inline]
+    fn mask(&self, bucket: u32, holds: impl Fn(u64) -> bool) -> u32 {
+        let slots = self.slots(bucket).iter().enumerate();
+        slots.fold(0, |mask, (i, slot)| {
+            mask | u32::from(holds(slot.load(Relaxed))) << i
+        })
+    }
+
+    #[inline]
+    fn slots(&self, bucket: u32) -> &[AtomicU64; SLOTS] {
+        &self.buckets[bucket as usize].0
+    }
+
+    /// The blocks that may be what is looked for. The second bucket is read only if the first did not do.
     #[inline]
     pub(crate) fn candidates(&self, home: Home) -> impl Iterator<Item = BlockId> {
-        self.buckets(home).flatten().filter_map(move |slot| {
-            let entry = slot.load(Relaxed);
-            #[expect(clippy::cast_possible_truncation, reason = "the lower half is the id")]
-            let id = entry as u32;
-            (entry >> 32 << 32 == home.tag && id != 0).then(|| BlockId::new(id - 1))
+        home.distinct().flat_map(move |bucket| {
+            let mut mask = self.mask(bucket, |entry| home.block(entry).is_some());
+            core::iter::from_fn(move || {
+                let slot = lowest(&mut mask)?;
+                // Gone in the meantime: it was no more than a hint.
+                Some(home.block(self.slots(bucket)[slot].load(Relaxed)))
+            })
+            .flatten()
         })
     }
 
@@ -136,40 +167,41 @@ impl Index {
     #[inline]
     pub(crate) fn insert(&self, home: Home, block: BlockId) -> bool {
         let entry = home.entry(block);
-        let room = |bucket: u32| {
-            self.buckets[bucket as usize]
-                .0
-                .iter()
-                .filter(|slot| slot.load(Relaxed) == 0)
-                .count()
-        };
+        let empty = |bucket| self.mask(bucket, |entry| entry == 0);
         let [first, second] = home.buckets;
-        let rooms = [room(first), room(second)];
-        // The emptier one, but the first while it is no more than half full: then a hit reads one line.
-        let order = if rooms[0] * 2 >= SLOTS || rooms[0] >= rooms[1] {
-            [first, second]
-        } else {
-            [second, first]
-        };
+        // The first while it is no more than half full: then a hit reads one line. Else the emptier one.
+        let here = empty(first);
+        if here.count_ones() as usize * 2 >= SLOTS && self.replace(first, here, 0, entry) {
+            return true;
+        }
+        let there = empty(second);
+        let mut order = [(first, here), (second, there)];
+        if here.count_ones() < there.count_ones() {
+            order.reverse();
+        }
         order
             .into_iter()
-            .flat_map(|bucket| &self.buckets[bucket as usize].0)
-            .any(|slot| {
-                slot.load(Relaxed) == 0 && slot.compare_exchange(0, entry, Relaxed, Relaxed).is_ok()
-            })
+            .any(|(bucket, empty)| self.replace(bucket, empty, 0, entry))
     }
 
     /// Removes the block's entry. The caller claimed the block, so there is one and nobody else removes it.
     #[inline]
     pub(crate) fn remove(&self, home: Home, block: BlockId) {
         let entry = home.entry(block);
-        for slot in self.buckets(home).flatten() {
-            if slot.load(Relaxed) == entry
-                && slot.compare_exchange(entry, 0, Relaxed, Relaxed).is_ok()
-            {
-                return;
+        home.distinct()
+            .any(|bucket| self.replace(bucket, self.mask(bucket, |it| it == entry), entry, 0));
+    }
+
+    /// Replaces an entry in one of the slots of the mask that still has it.
+    #[inline]
+    fn replace(&self, bucket: u32, mut mask: u32, old: u64, new: u64) -> bool {
+        while let Some(slot) = lowest(&mut mask) {
+            let slot = &self.slots(bucket)[slot];
+            if slot.compare_exchange(old, new, Relaxed, Relaxed).is_ok() {
+                return true;
             }
         }
+        false
     }
 
     /// All entries at rest: bucket and block.
@@ -187,6 +219,17 @@ impl Index {
     pub(crate) fn is_home(home: Home, bucket: usize) -> bool {
         home.buckets.iter().any(|&b| b as usize == bucket)
     }
+}
+
+/// Takes the lowest set bit.
+#[inline]
+fn lowest(mask: &mut u32) -> Option<usize> {
+    if *mask == 0 {
+        return None;
+    }
+    let bit = mask.trailing_zeros() as usize % SLOTS;
+    *mask &= *mask - 1;
+    Some(bit)
 }
 
 #[cfg(all(test, not(loom)))]

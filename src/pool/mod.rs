@@ -11,6 +11,7 @@
 //! | `node` | tree of prefixes, contents | `claim`, `reclaim` | take content back from idle blocks |
 //! | `index` | chain key to node | `cut` | invalidate, clear |
 //! | `worker`, `tally` | what a thread brings; statistics | `audit` | recount everything |
+//! | `keys` | chain keys made ahead of a walk | | |
 
 mod audit;
 mod blocks;
@@ -23,6 +24,7 @@ mod cut;
 mod find;
 mod free;
 mod index;
+mod keys;
 mod node;
 mod order;
 mod packed;
@@ -175,6 +177,7 @@ impl BlockPool {
     /// [`Refused::NeverFits`]: more than the capacity. [`Refused::Shortfall`]: more than is available now.
     ///
     /// One read-modify-write.
+    #[inline]
     pub fn reserve(&self, n: usize) -> Result<Reservation<'_>, Refused> {
         Ok(Reservation::new(&self.core, self.core.reserve(n, 0)?))
     }
@@ -257,7 +260,7 @@ impl BlockPool {
             let got = self
                 .core
                 .reclaim(worker, credits as usize, &mut |block| hand.push(block));
-            for &block in hand.tokens() {
+            for &block in &hand {
                 let (word, bit) = FreeMap::<64>::place(block);
                 self.core.free.insert(word, bit);
             }

@@ -233,12 +233,16 @@ impl Node {
     }
 }
 
+/// Words of a cache line.
+const LINE_WORDS: usize = 8;
+
 /// The nodes of one shard and what they are compared by.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     nodes: Box<[Node]>,
-    /// `width` words a block: two tokens each, or the digest.
+    /// `width` words a block: two tokens each, or the digest; after `skip` words, so that a block of 16 tokens is one line.
     content: Box<[AtomicU64]>,
+    skip: usize,
     width: usize,
     proof: Proof,
 }
@@ -253,10 +257,16 @@ impl Nodes {
             .checked_mul(width)
             .ok_or(CreateError::OutOfMemory { bytes: usize::MAX })?;
         let nodes = super::array(blocks, |_| Node::new())?;
-        let content = super::array(words, |_| AtomicU64::new(0))?;
+        let content = super::array(words + LINE_WORDS, |_| AtomicU64::new(0))?;
+        // Only speed depends on it; where the address is not known, nothing is skipped.
+        let skip = content
+            .as_ptr()
+            .align_offset(LINE_WORDS * size_of::<AtomicU64>());
+        let skip = if skip < LINE_WORDS { skip } else { 0 };
         Ok(Self {
             nodes,
             content,
+            skip,
             width,
             proof,
         })
@@ -279,9 +289,15 @@ impl Nodes {
     pub(crate) fn prefetch(&self, block: BlockId) {
         super::prefetch(&self.nodes, block.index());
     }
+    /// The same for what it is compared by.
+    #[inline]
+    pub(crate) fn prefetch_content(&self, block: BlockId) {
+        super::prefetch(&self.content, self.skip + block.index() * self.width);
+    }
+
     #[inline]
     fn content(&self, block: BlockId) -> &[AtomicU64] {
-        &self.content[block.index() * self.width..][..self.width]
+        &self.content[self.skip + block.index() * self.width..][..self.width]
     }
 
     /// Whether the block has this parent and identity. Binding only if its generation is the same afterwards.
@@ -294,19 +310,15 @@ impl Nodes {
         let content = self.content(block);
         match self.proof {
             Proof::Tokens => {
-                let mut pairs = identity.tokens.chunks_exact(2);
-                let words = content
-                    .iter()
-                    .zip(&mut pairs)
-                    .fold(0, |difference, (word, pair)| {
-                        difference | (word.load(Relaxed) ^ two_tokens(pair[0], pair[1]))
-                    });
-                let odd = pairs.remainder().first().is_none_or(|token| {
-                    content
-                        .last()
-                        .is_some_and(|word| word.load(Relaxed) == two_tokens(*token, 0))
-                });
-                words == 0 && odd
+                let mut words = content.chunks_exact(FEW);
+                let mut tokens = identity.tokens.chunks_exact(2 * FEW);
+                words
+                    .by_ref()
+                    .zip(tokens.by_ref())
+                    .all(|(words, tokens)| equal_few(words, tokens))
+                    && (words.remainder().iter())
+                        .zip(tokens.remainder().chunks(2))
+                        .all(|(word, pair)| word.load(Relaxed) == one_word(pair))
             }
             Proof::Digest => content
                 .iter()
@@ -322,10 +334,7 @@ impl Nodes {
         match self.proof {
             Proof::Tokens => {
                 for (word, pair) in content.iter().zip(identity.tokens.chunks(2)) {
-                    word.store(
-                        two_tokens(pair[0], pair.get(1).copied().unwrap_or(0)),
-                        Relaxed,
-                    );
+                    word.store(one_word(pair), Relaxed);
                 }
             }
             Proof::Digest => {
@@ -335,6 +344,31 @@ impl Nodes {
             }
         }
     }
+}
+
+/// Words that are compared without a branch between them.
+const FEW: usize = if cfg!(loom) { 1 } else { 8 };
+
+/// Compares [`FEW`] words, in straight-line code: the lengths are known.
+#[inline]
+fn equal_few(words: &[AtomicU64], tokens: &[u32]) -> bool {
+    let (Ok(words), Ok(tokens)) = (
+        <&[AtomicU64; FEW]>::try_from(words),
+        <&[u32; 2 * FEW]>::try_from(tokens),
+    ) else {
+        return false;
+    };
+    let mut difference = 0;
+    for (i, word) in words.iter().enumerate() {
+        difference |= word.load(Relaxed) ^ two_tokens(tokens[2 * i], tokens[2 * i + 1]);
+    }
+    difference == 0
+}
+
+/// The word of a pair of tokens, or of a last single one.
+#[inline]
+fn one_word(pair: &[u32]) -> u64 {
+    two_tokens(pair[0], pair.get(1).copied().unwrap_or(0))
 }
 
 #[inline]

@@ -23,6 +23,8 @@
 
 use alloc::boxed::Box;
 
+use smallvec::SmallVec;
+
 use crate::block::BlockId;
 use crate::error::CreateError;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -31,35 +33,8 @@ use crate::sync::{AtomicU64, Padded};
 /// Most tokens in one thread's hand.
 pub(crate) const HAND: usize = 64;
 
-/// Tokens on their way between the ring and a thread, in order.
-#[derive(Debug)]
-pub(crate) struct Hand {
-    tokens: [BlockId; HAND],
-    len: usize,
-}
-
-impl Hand {
-    #[inline]
-    pub(crate) const fn new() -> Self {
-        Self {
-            tokens: [BlockId::new(0); HAND],
-            len: 0,
-        }
-    }
-    #[inline]
-    pub(crate) fn tokens(&self) -> &[BlockId] {
-        &self.tokens[..self.len]
-    }
-    #[inline]
-    pub(crate) const fn is_full(&self) -> bool {
-        self.len == HAND
-    }
-    #[inline]
-    pub(crate) fn push(&mut self, token: BlockId) {
-        self.tokens[self.len] = token;
-        self.len += 1;
-    }
-}
+/// Tokens on their way between the ring and a thread, in order: at most [`HAND`].
+pub(crate) type Hand = SmallVec<[BlockId; HAND]>;
 
 /// The tokens of one shard, oldest first.
 #[derive(Debug)]
@@ -127,13 +102,13 @@ impl TokenRing {
         let mut head = self.head.0.load(Acquire);
         loop {
             let mut hand = Hand::new();
-            while hand.len < want.min(HAND) {
-                let Some(token) = self.token(head + hand.len as u64) else {
+            while hand.len() < want.min(HAND) {
+                let Some(token) = self.token(head + hand.len() as u64) else {
                     break;
                 };
                 hand.push(token);
             }
-            if hand.len == 0 {
+            if hand.is_empty() {
                 let now = self.head.0.load(Acquire);
                 if now == head {
                     return hand;
@@ -144,7 +119,7 @@ impl TokenRing {
             match self
                 .head
                 .0
-                .compare_exchange(head, head + hand.len as u64, AcqRel, Acquire)
+                .compare_exchange(head, head + hand.len() as u64, AcqRel, Acquire)
             {
                 Ok(_) => return hand,
                 // Another thread popped.
@@ -153,9 +128,10 @@ impl TokenRing {
         }
     }
 
-    /// The oldest token, if there is one, without taking it.
-    pub(crate) fn peek(&self) -> Option<BlockId> {
-        self.token(self.head.0.load(Acquire))
+    /// The token `ahead` places behind the oldest, if there is one, without taking it.
+    #[inline]
+    pub(crate) fn peek(&self, ahead: u64) -> Option<BlockId> {
+        self.token(self.head.0.load(Acquire) + ahead)
     }
 
     /// Tokens and places of tokens in the ring.
@@ -197,12 +173,12 @@ mod tests {
             inside.extend(pushed.iter().map(|b| b.get()));
             ring.push(&pushed);
             let popped = ring.pop(round % 4);
-            for token in popped.tokens() {
+            for token in &popped {
                 assert_eq!(Some(token.get()), inside.pop_front());
                 outside.push(token.get());
             }
             assert_eq!(ring.len(), inside.len());
-            assert_eq!(ring.peek().map(BlockId::get), inside.front().copied());
+            assert_eq!(ring.peek(0).map(BlockId::get), inside.front().copied());
         }
     }
 }

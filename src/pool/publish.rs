@@ -20,6 +20,8 @@
 use super::chain::RawChain;
 use super::core::Core;
 use super::find::{Pin, Place, Purse};
+use super::index::Home;
+use super::keys::{Ahead, Keys};
 use super::state::State;
 use super::tally::Counter;
 use super::worker::Worker;
@@ -59,6 +61,9 @@ pub enum Stopped {
     Gap,
 }
 
+/// Blocks ahead that are fetched while one is published.
+const AHEAD: usize = 4;
+
 /// What to do with one block.
 enum Next {
     Stored(u64),
@@ -96,6 +101,7 @@ impl Core {
         let mut at = chain.place(self);
         // Whether the parent already counts the child to come.
         let mut counted = false;
+        let mut keys = Keys::new(Ahead::Publish);
         for i in 0..n {
             let block = chain.ids[chain.published];
             let extra = contents.extra_of(i);
@@ -106,7 +112,12 @@ impl Core {
             };
             let identity = self.identity(contents.tokens_of(i, self.block_size), extra);
             let more = i + 1 < n;
-            let next = self.publish_one(at, block, contents, i, &identity, counted, more, purse);
+            if let Some(&later) = chain.ids.get(chain.published + AHEAD) {
+                self.nodes.prefetch(later);
+                self.nodes.prefetch_content(later);
+            }
+            let key = keys.of(self, at, contents, i, n, extra);
+            let next = self.publish_one(at, block, key, &identity, counted, more, purse);
             if !matches!(next, Next::Stored(_)) && counted {
                 self.uncount(at);
                 counted = false;
@@ -121,6 +132,7 @@ impl Core {
                 Next::Duplicate(canonical, generation) => {
                     done.duplicates += 1;
                     chain.grow_published(worker, canonical);
+                    keys.found(i, || self.nodes.get(canonical).key());
                     at = at.below(canonical, generation);
                 }
                 Next::Stop(why) => {
@@ -156,16 +168,14 @@ impl Core {
         &self,
         at: Place,
         block: BlockId,
-        contents: &Contents<'_>,
-        i: usize,
+        (key, home): (u64, Home),
         identity: &Identity<'_>,
         counted: bool,
         more: bool,
         purse: &mut Purse<'_>,
     ) -> Next {
-        let key = self.key(at, contents, i, identity.extra);
         if self.may_have(at, counted) {
-            match self.find_below(at, key, identity, purse) {
+            match self.find_below(at, home, identity, purse) {
                 (Some(canonical), Pin::Hit(state)) => {
                     self.remember(at, canonical);
                     return Next::Duplicate(canonical, state.generation());
@@ -180,7 +190,6 @@ impl Core {
             return Next::Stop(Stopped::Shared);
         }
         self.write(at, block, current, key, identity, more);
-        let home = self.index.home(key, at.depth);
         if !self.index.insert(home, block) {
             return Next::Stop(Stopped::IndexFull);
         }
@@ -217,11 +226,11 @@ impl Core {
     fn find_below(
         &self,
         at: Place,
-        key: u64,
+        home: Home,
         identity: &Identity<'_>,
         purse: &mut Purse<'_>,
     ) -> (Option<BlockId>, Pin) {
-        for candidate in self.index.candidates(self.index.home(key, at.depth)) {
+        for candidate in self.index.candidates(home) {
             match self.pin(candidate, at.link, identity, purse) {
                 Pin::Miss => {}
                 found => return (Some(candidate), found),

@@ -12,6 +12,7 @@
 
 use super::claim::{Childless, Claim, Token};
 use super::core::Core;
+use super::free::Run;
 use super::order::{HAND, Hand};
 use super::tally::Counter;
 use super::worker::Worker;
@@ -26,25 +27,26 @@ const PATIENCE: usize = if cfg!(loom) { 1 } else { 512 };
 impl Core {
     /// Gets `want` blocks; the caller holds as many credits. They come with no references.
     #[inline]
-    pub(crate) fn obtain(&self, worker: &mut Worker, want: usize, mut give: impl FnMut(BlockId)) {
+    pub(crate) fn obtain(&self, worker: &mut Worker, want: usize, mut give: impl FnMut(Run)) {
         let got = self.free.claim(&mut worker.hint, want, &mut give);
         if got < want {
             self.obtain_idle(worker, want - got, &mut give);
         }
     }
 
-    /// Makes an obtained block held. It is the caller's alone: without an owner, and out of the bitmap or claimed; so its word is
-    /// stored plainly.
+    /// Makes obtained blocks held. They are the caller's alone: without an owner, and out of the bitmap or claimed; so their words
+    /// are stored plainly.
     #[inline]
-    pub(crate) fn own(&self, block: BlockId) {
-        let word = self.state(block);
-        word.store(word.load(Relaxed).held_once_more(), Relaxed);
+    pub(crate) fn own(&self, run: Run) {
+        for word in &self.states[run.first.index()..][..run.len] {
+            word.store(word.load(Relaxed).held_once_more(), Relaxed);
+        }
     }
 
-    fn obtain_idle(&self, worker: &mut Worker, want: usize, give: &mut dyn FnMut(BlockId)) {
+    fn obtain_idle(&self, worker: &mut Worker, want: usize, give: &mut dyn FnMut(Run)) {
         let mut got = 0;
         loop {
-            got += self.reclaim(worker, want - got, give);
+            got += self.reclaim(worker, want - got, &mut |block| give(Run::one(block)));
             if got == want {
                 return;
             }
@@ -90,13 +92,13 @@ impl Core {
         let mut fruitless = 0;
         while got < want {
             let hand = self.order.pop(want - got);
-            if hand.tokens().is_empty() {
+            if hand.is_empty() {
                 break;
             }
             self.prefetch_for_claims(&hand);
             let before = got;
             let mut back = Hand::new();
-            for &token in hand.tokens() {
+            for &token in &hand {
                 let past_cap = worker.allowance == 0;
                 let claim = match self.examine(token, past_cap) {
                     Token::Claimed(claim) => Some(claim),
@@ -121,8 +123,9 @@ impl Core {
                     None => fruitless += 1,
                 }
             }
-            trips += back.tokens().len();
-            self.order.push(back.tokens());
+            self.prefetch_for_next();
+            trips += back.len();
+            self.order.push(&back);
             if got > before {
                 fruitless = 0;
             } else if fruitless > 2 * self.order.len() + PATIENCE {
@@ -135,12 +138,29 @@ impl Core {
 
     #[inline]
     fn prefetch_for_claims(&self, hand: &Hand) {
-        for &token in hand.tokens() {
+        for &token in hand {
             super::prefetch(&self.states, token.index());
             self.nodes.prefetch(token);
         }
-        for &token in hand.tokens() {
+        for &token in hand {
             self.index.prefetch(self.home_of(token));
+        }
+    }
+
+    /// The next call will look at the tokens that are first now: their lines are fetched while the caller works.
+    #[inline]
+    fn prefetch_for_next(&self) {
+        if cfg!(loom) {
+            return;
+        }
+        if let Some(next) = self.order.peek(0) {
+            self.index.prefetch(self.home_of(next));
+        }
+        for ahead in 1..4 {
+            if let Some(later) = self.order.peek(ahead) {
+                super::prefetch(&self.states, later.index());
+                self.nodes.prefetch(later);
+            }
         }
     }
 
@@ -181,7 +201,7 @@ impl Core {
         let mut cut = Hand::new();
         let mut cuts: [Option<(u64, Option<super::claim::Cut>)>; HAND] = [const { None }; HAND];
         for block in self.ids() {
-            if cut.tokens().len() == want.min(HAND) {
+            if cut.len() == want.min(HAND) {
                 break;
             }
             let current = self.state(block).load(Acquire);
@@ -189,13 +209,13 @@ impl Core {
                 continue;
             }
             if let Some(cut_here) = self.cut(block, current) {
-                cuts[cut.tokens().len()] = Some((current.generation(), cut_here));
+                cuts[cut.len()] = Some((current.generation(), cut_here));
                 cut.push(block);
             }
         }
         self.mark_parents(&mut worker.marks);
         let mut got = 0;
-        for (&block, cut) in cut.tokens().iter().zip(&mut cuts) {
+        for (&block, cut) in cut.iter().zip(&mut cuts) {
             let Some((generation, cut_here)) = cut.take() else {
                 continue;
             };
@@ -230,7 +250,7 @@ impl Core {
     pub(crate) fn maintain(&self, steps: usize) -> usize {
         let mut dropped = 0;
         while dropped < steps {
-            let Some(token) = self.order.peek() else {
+            let Some(token) = self.order.peek(0) else {
                 break;
             };
             let state = self.state(token).load(Relaxed);
@@ -238,7 +258,7 @@ impl Core {
                 break;
             }
             // Another thread may have popped that one; whatever comes is dropped or put back.
-            for &token in self.order.pop(1).tokens() {
+            for &token in &self.order.pop(1) {
                 if !self.drop_token_if_held(token) {
                     self.order.push(&[token]);
                     return dropped;

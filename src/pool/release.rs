@@ -10,7 +10,7 @@
 
 use super::core::Core;
 use super::free::FreeMap;
-use super::order::Hand;
+use super::order::{HAND, Hand};
 use crate::block::BlockId;
 use crate::error::TooManyReferences;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
@@ -22,7 +22,8 @@ struct Outgoing<'c> {
     /// Free blocks of one word of the bitmap.
     word: usize,
     bits: u64,
-    tokens: Hand,
+    /// Made when there is a first one.
+    tokens: Option<Hand>,
     credits: u32,
 }
 
@@ -48,11 +49,12 @@ impl Outgoing<'_> {
 
     #[inline]
     fn queue(&mut self, block: BlockId) {
-        if self.tokens.is_full() {
-            self.core.order.push(self.tokens.tokens());
-            self.tokens = Hand::new();
+        let tokens = self.tokens.get_or_insert_with(Hand::new);
+        if tokens.len() == HAND {
+            self.core.order.push(tokens);
+            tokens.clear();
         }
-        self.tokens.push(block);
+        tokens.push(block);
     }
 }
 
@@ -64,7 +66,7 @@ impl Core {
             core: self,
             word: 0,
             bits: 0,
-            tokens: Hand::new(),
+            tokens: None,
             credits: 0,
         };
         for block in blocks {
@@ -74,8 +76,33 @@ impl Core {
             self.credits.deposit(core::mem::take(&mut out.credits));
         }
         out.flush_free();
-        self.order.push(out.tokens.tokens());
+        if let Some(tokens) = &out.tokens {
+            self.order.push(tokens);
+        }
         self.credits.deposit(out.credits);
+    }
+
+    /// Gives back blocks that were never shared or published: each has one owner, the caller.
+    #[inline]
+    pub(crate) fn release_private(&self, blocks: &[BlockId]) {
+        let (mut word, mut bits) = (0, 0);
+        for &block in blocks.iter().rev() {
+            let state = self.state(block);
+            state.store(state.load(Relaxed).held_once_less(), Relaxed);
+            let (at, bit) = FreeMap::<64>::place(block);
+            if at != word && bits != 0 {
+                self.free.insert(word, bits);
+                bits = 0;
+            }
+            word = at;
+            bits |= bit;
+        }
+        if bits != 0 {
+            self.free.insert(word, bits);
+        }
+        // A pool has no more blocks than fit.
+        self.credits
+            .deposit(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
     }
 
     #[inline]

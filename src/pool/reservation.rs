@@ -5,7 +5,7 @@ use core::fmt;
 use super::blocks::Blocks;
 use super::core::Core;
 use super::find::Purse;
-use super::worker::Worker;
+use super::worker::{BlockList, INLINE, Worker};
 use crate::block::BlockId;
 use crate::error::{Exceeds, Refused, TakeError};
 
@@ -44,27 +44,39 @@ impl<'p> Reservation<'p> {
     ///
     /// Free blocks cost one read-modify-write for up to 64 neighbours; for idle ones see `maintain`. No allocation in
     /// steady state.
+    #[inline]
     pub fn take(&mut self, worker: &mut Worker, n: usize) -> Result<Blocks<'p>, TakeError> {
         worker.belongs(self.core)?;
         self.within(n)?;
-        let mut ids = worker.list(n);
-        self.take_each(worker, n, |block| ids.push(block))?;
+        let mut few = [BlockId::NONE; INLINE];
+        let ids = if let Some(few_of_them) = few.get_mut(..n) {
+            self.take_into(worker, few_of_them)?;
+            BlockList::from_buf_and_len(few, n)
+        } else {
+            let mut ids = worker.list(n);
+            ids.resize(n, BlockId::NONE);
+            self.take_into(worker, &mut ids)?;
+            ids
+        };
         Ok(Blocks::new(self.core, ids))
     }
 
-    /// Takes `n` blocks and hands each on, held once by whoever gets it.
+    /// Takes as many blocks as there are places, held once by whoever gets them.
     #[inline]
-    pub(crate) fn take_each(
+    pub(crate) fn take_into(
         &mut self,
         worker: &mut Worker,
-        n: usize,
-        mut give: impl FnMut(BlockId),
+        places: &mut [BlockId],
     ) -> Result<(), TakeError> {
         worker.belongs(self.core)?;
-        let credits = self.within(n)?;
-        self.core.obtain(worker, n, |block| {
-            self.core.own(block);
-            give(block);
+        let credits = self.within(places.len())?;
+        let want = places.len();
+        let mut places = places.iter_mut();
+        self.core.obtain(worker, want, |run| {
+            self.core.own(run);
+            for (block, place) in run.ids().zip(places.by_ref()) {
+                *place = block;
+            }
         });
         self.left -= credits;
         self.core.credits.spend(credits);
@@ -104,7 +116,8 @@ impl<'p> Reservation<'p> {
         })
     }
 
-    fn within(&self, n: usize) -> Result<u32, Exceeds> {
+    #[inline]
+    pub(crate) fn within(&self, n: usize) -> Result<u32, Exceeds> {
         match u32::try_from(n) {
             Ok(credits) if credits <= self.left => Ok(credits),
             _ => Err(Exceeds {

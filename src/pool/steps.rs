@@ -17,7 +17,7 @@ use super::audit::{Account, Inconsistency, Stopped};
 use super::chain::RawChain;
 use super::claim::{Childless, Claim, Token};
 use super::find::{Pin, Place, Purse};
-use super::free::FreeMap;
+use super::free::{FreeMap, Run};
 use super::publish::Published;
 use super::worker::{BlockList, Worker};
 use super::{BlockPool, Core};
@@ -61,21 +61,23 @@ impl Steps {
         self.core().credits.deposit(n);
     }
     fn own(&self, block: BlockId) -> BlockId {
-        self.core().own(block);
+        self.core().own(Run::one(block));
         block
     }
     /// Takes blocks for credits in hand.
     pub fn take(&self, worker: &mut Worker, n: usize) -> Vec<BlockId> {
         let mut got = vec![];
-        self.core()
-            .obtain(worker, n, |block| got.push(self.own(block)));
+        self.core().obtain(worker, n, |run| {
+            self.core().own(run);
+            got.extend(run.ids());
+        });
         got
     }
     pub fn take_free(&self, worker: &mut Worker) -> Option<BlockId> {
         let mut got = None;
         self.core()
             .free
-            .claim(&mut worker.hint, 1, |block| got = Some(self.own(block)));
+            .claim(&mut worker.hint, 1, |run| got = Some(self.own(run.first)));
         got
     }
     pub fn take_in_order(&self, worker: &mut Worker) -> Option<BlockId> {
@@ -103,7 +105,7 @@ impl Steps {
         worker.allowance = trips;
     }
     pub fn pop(&self) -> Option<BlockId> {
-        self.core().order.pop(1).tokens().first().copied()
+        self.core().order.pop(1).first().copied()
     }
     pub fn push(&self, token: BlockId) {
         self.core().order.push(&[token]);
@@ -326,7 +328,8 @@ impl Bitmap {
     }
     pub fn claim(&self, want: usize) -> Vec<u32> {
         let mut got = vec![];
-        self.0.claim(&mut 0, want, |block| got.push(block.get()));
+        self.0
+            .claim(&mut 0, want, |run| got.extend(run.ids().map(BlockId::get)));
         got
     }
     pub fn insert(&self, block: u32) {

@@ -17,7 +17,7 @@ use crate::shared::Shared;
 /// Blocks of one holder: a few inline, more in a buffer that workers recycle.
 pub(crate) type BlockList = SmallVec<[BlockId; INLINE]>;
 /// Ids that a list has without a buffer.
-const INLINE: usize = 8;
+pub(crate) const INLINE: usize = 8;
 
 /// Buffers that a worker keeps for the next lists.
 const SPARE_BUFFERS: usize = 64;
@@ -98,12 +98,12 @@ impl Worker {
         list
     }
 
-    /// Takes a list's buffer back.
+    /// Takes a list's buffer back; the list is empty then.
     #[inline]
-    pub(crate) fn recycle(&mut self, mut list: BlockList) {
+    pub(crate) fn recycle(&mut self, list: &mut BlockList) {
+        list.clear();
         if list.spilled() && self.spare.len() < SPARE_BUFFERS {
-            list.clear();
-            self.spare.push(list.into_vec());
+            self.spare.push(core::mem::take(list).into_vec());
         }
     }
 
