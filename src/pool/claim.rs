@@ -164,7 +164,7 @@ impl Core {
                 let _ = word.compare_exchange(current, current.uncut(), AcqRel, Relaxed);
             }
             if let Some(Cut(told)) = cut_here {
-                self.tell_subtree_gone(block, generation, told);
+                self.tell_subtree_gone(told);
             }
             return None;
         }

@@ -1,9 +1,10 @@
 //! Taking findability back: `invalidate` and `clear`.
 //!
 //! *Cut* ends it at once for one block, held or not; lookups stop there, so everything below is out of reach too. What is below is
-//! then cut as well, deepest first, so that each copy's event goes out in an order that a router can follow. Of
-//! all these the idle ones become free, leaf first, as far as there are credits to do it with (reservations stand); the others
-//! are reclaimed by anyone later, the held ones after their last release.
+//! then cut as well, deepest first, so that each copy's event goes out in an order that a router can follow. Then the
+//! idle ones become free: once round the ring of tokens, which takes their places out of the order with them and leaves the
+//! others' as they were. It needs a credit at hand (reservations stand); without one they are reclaimed by anyone later, like the
+//! held ones after their last release.
 //!
 //! Somebody may be publishing below a block just when it is cut. The pool's `cuts` number tells: it is raised before each scan,
 //! and a publisher compares it before and after. Either the scan sees what was published, or the publisher sees the number
@@ -15,36 +16,58 @@
 //! Both are store, fence, load on two words: at least one of them sees the other's store (model `publish-vs-invalidate`).
 //!
 //! # Complexity
-//! A few passes over all blocks. Allocates a byte a block and 16 a block removed.
+//! A few passes over all blocks, however many others publish meanwhile: what was not there when the call began is cut only if it hangs
+//! below something that was. Allocates 8 bytes a block and 16 a block removed.
 
 use alloc::vec::Vec;
 
-use super::claim::{Childless, Cut};
+use super::claim::{Cut, Token};
 use super::core::Core;
 use super::free::FreeMap;
 use super::node::Link;
+use super::order::Hand;
+use super::state::State;
 use crate::block::BlockId;
 use crate::error::{ClearError, InvalidateError};
 use crate::event::{EventKind, Findable};
-use crate::sync::Ordering::{AcqRel, Acquire, SeqCst};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use crate::sync::fence;
 
 /// What is to be cut with everything below it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Root {
-    /// One node.
-    Node(Link),
     /// First blocks of the namespace that this link stands for.
     Namespace(Link),
     /// Every first block.
     All,
+    /// Whatever hangs below a block that is cut.
+    Cut,
 }
 
+impl Root {
+    /// Whether everything below this place is meant; `None`: look further up.
+    fn decides(self, at: Link, is_cut: bool) -> Option<bool> {
+        match self {
+            Self::Cut if is_cut => Some(true),
+            Self::Namespace(namespace) if at.is_root() => Some(namespace == at),
+            _ if at.is_root() => Some(matches!(self, Self::All)),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a node at one generation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Below {
-    Unknown,
-    Yes,
-    No,
+struct Known {
+    node: Option<Link>,
+    below: bool,
+}
+
+impl Known {
+    const NOTHING: Self = Self {
+        node: None,
+        below: false,
+    };
 }
 
 /// One block to cut: deepest first, then by id.
@@ -57,18 +80,18 @@ struct Doomed {
 
 /// Memory for one pass, had before anything is changed.
 struct Scratch {
-    below: Vec<Below>,
+    known: Vec<Known>,
     doomed: Vec<Doomed>,
 }
 
 impl Scratch {
     fn new(blocks: usize) -> Option<Self> {
-        let mut below = Vec::new();
-        below.try_reserve_exact(blocks).ok()?;
-        below.resize(blocks, Below::Unknown);
+        let mut known = Vec::new();
+        known.try_reserve_exact(blocks).ok()?;
+        known.resize(blocks, Known::NOTHING);
         let mut doomed = Vec::new();
         doomed.try_reserve(64).ok()?;
-        Some(Self { below, doomed })
+        Some(Self { known, doomed })
     }
 }
 
@@ -88,74 +111,65 @@ impl Core {
         let Some(Cut(told)) = told else {
             return Err(InvalidateError::NotPublished { block });
         };
-        let root = Link::new(block, current.generation());
-        let below = self.fell(Root::Node(root), EventKind::Removed, &mut scratch);
+        self.fell(Root::Cut, EventKind::Removed, &mut scratch);
         self.tell(EventKind::Removed, told);
-        Ok(below + usize::from(self.free_cut(block, current.generation())))
+        Ok(self.free_what_is_cut())
     }
 
     /// Takes back every block of a namespace, or every block. Returns how many became free.
     pub(crate) fn clear(&self, root: Root) -> Result<usize, ClearError> {
         let mut scratch = Scratch::new(self.states.len()).ok_or(ClearError::OutOfMemory)?;
-        Ok(self.fell(root, EventKind::Cleared, &mut scratch))
+        self.fell(root, EventKind::Cleared, &mut scratch);
+        Ok(self.free_what_is_cut())
     }
 
     /// A block was cut and has children after all: they are cut too, and then it is told of. Without memory for it they are only
     /// out of reach, and told of when they are reclaimed.
     #[cold]
-    pub(crate) fn tell_subtree_gone(
-        &self,
-        block: BlockId,
-        generation: u64,
-        told: Option<Findable>,
-    ) {
+    pub(crate) fn tell_subtree_gone(&self, told: Option<Findable>) {
         if self.events.is_some() {
             if let Some(mut scratch) = Scratch::new(self.states.len()) {
-                self.fell(
-                    Root::Node(Link::new(block, generation)),
-                    EventKind::Removed,
-                    &mut scratch,
-                );
+                self.fell(Root::Cut, EventKind::Removed, &mut scratch);
             }
         }
         self.tell(EventKind::Removed, told);
     }
 
-    /// Cuts everything below the root (and the root too, if it is a namespace), until nothing of it is findable.
-    fn fell(&self, root: Root, kind: EventKind, scratch: &mut Scratch) -> usize {
-        let mut freed = 0;
+    /// Cuts everything below the root (and the root too, if it is a namespace), then whatever was published below that
+    /// meanwhile. That ends: who publishes sees the cut at the next call.
+    fn fell(&self, root: Root, kind: EventKind, scratch: &mut Scratch) {
+        let mut root = root;
         loop {
             self.cuts.0.fetch_add(1, AcqRel);
             fence(SeqCst);
-            self.find_doomed(root, scratch);
-            if scratch.doomed.is_empty() {
-                return freed;
-            }
+            let all = self.find_doomed(root, scratch);
             scratch.doomed.sort_unstable();
             for doomed in &scratch.doomed {
                 if let Some(Cut(told)) = self.cut_any(doomed.block, doomed.generation) {
                     self.tell(kind, told);
                 }
             }
-            for doomed in &scratch.doomed {
-                freed += usize::from(self.free_cut(doomed.block, doomed.generation));
+            if all {
+                if matches!(root, Root::Cut) && scratch.doomed.is_empty() {
+                    return;
+                }
+                root = Root::Cut;
             }
         }
     }
 
-    /// Collects the findable blocks below the root.
-    fn find_doomed(&self, root: Root, scratch: &mut Scratch) {
-        let Scratch { below, doomed } = scratch;
-        below.fill(Below::Unknown);
+    /// Collects the findable blocks below the root. False: there was no memory for all of them.
+    fn find_doomed(&self, root: Root, scratch: &mut Scratch) -> bool {
+        let Scratch { known, doomed } = scratch;
+        known.fill(Known::NOTHING);
         doomed.clear();
         for block in self.ids() {
             let state = self.state(block).load(Acquire);
-            if !state.is_findable() || !self.is_below(block, state.generation(), root, below) {
+            if !state.is_findable() || !self.is_below(block, state.generation(), root, known) {
                 continue;
             }
             if doomed.len() == doomed.capacity() && doomed.try_reserve(doomed.len()).is_err() {
-                // These first; the next pass finds the others.
-                return;
+                return false;
             }
             let depth = core::cmp::Reverse(self.nodes.get(block).depth());
             doomed.push(Doomed {
@@ -164,47 +178,54 @@ impl Core {
                 generation: state.generation(),
             });
         }
+        true
     }
 
-    /// Whether the way up from a block leads to the root. Remembers what it learns on the way.
-    fn is_below(&self, block: BlockId, generation: u64, root: Root, below: &mut [Below]) -> bool {
-        let mut at = Link::new(block, generation);
-        let mut verdict = Below::No;
+    /// The node's parent, and whether the node is cut; `None` if it is another node by now.
+    fn look_up(&self, node: Link) -> Option<(Link, bool)> {
+        let block = node.block()?;
+        let same = |state: State| state.is_published() && state.generation() == node.generation();
+        let state = self.state(block).load(Acquire);
+        let parent = self.nodes.get(block).parent();
+        // As a sequence lock: what was read is of this generation.
+        fence(Acquire);
+        (same(state) && same(self.state(block).load(Relaxed))).then_some((parent, state.is_cut()))
+    }
+
+    /// Whether the way up from a findable block leads to the root. Remembers what it learns on the way, by generation.
+    fn is_below(&self, block: BlockId, generation: u64, root: Root, known: &mut [Known]) -> bool {
+        let start = Link::new(block, generation);
+        let mut at = start;
+        let mut verdict = false;
         // No further than the chain is long: a way that is changing under our feet has an end.
-        let most = self.nodes.get(block).depth() as usize + 2;
-        let mut length = 0;
-        while length < most {
-            let Some(here) = at.block() else {
-                verdict = match root {
-                    Root::All => Below::Yes,
-                    Root::Namespace(namespace) if namespace == at => Below::Yes,
-                    _ => Below::No,
-                };
+        for _ in 0..self.nodes.get(block).depth() as usize + 2 {
+            let known = at.block().map(|block| known[block.index()]);
+            if let Some(known) = known.filter(|known| known.node == Some(at)) {
+                verdict = known.below;
+                break;
+            }
+            let looked = self.look_up(at);
+            let is_cut = looked.is_some_and(|(_, is_cut)| is_cut);
+            if let Some(decided) = root.decides(at, is_cut) {
+                verdict = decided;
+                break;
+            }
+            let Some((parent, _)) = looked else { break };
+            at = parent;
+        }
+        let end = at;
+        let mut at = start;
+        while at != end {
+            let (Some(block), Some((parent, _))) = (at.block(), self.look_up(at)) else {
                 break;
             };
-            if below[here.index()] != Below::Unknown {
-                verdict = below[here.index()];
-                break;
-            }
-            if self.state(here).load(Acquire).generation() != at.generation() {
-                break;
-            }
-            at = self.nodes.get(here).parent();
-            length += 1;
-            if matches!(root, Root::Node(node) if node == at) {
-                verdict = Below::Yes;
-                break;
-            }
-        }
-        let mut at = block;
-        for _ in 0..length {
-            below[at.index()] = verdict;
-            let Some(parent) = self.nodes.get(at).parent().block() else {
-                break;
+            known[block.index()] = Known {
+                node: Some(at),
+                below: verdict,
             };
             at = parent;
         }
-        verdict == Below::Yes
+        verdict
     }
 
     /// Sets *cut* on a findable block, held or not. `None`: it is not findable at this generation.
@@ -222,24 +243,56 @@ impl Core {
         None
     }
 
-    /// Makes a cut block free if it is idle, has no children, and a credit can be had for as long as it takes.
-    fn free_cut(&self, block: BlockId, generation: u64) -> bool {
-        let idle = |core: &Self| {
-            let state = core.state(block).load(Acquire);
-            state.generation() == generation && state.is_idle()
-        };
-        if !idle(self) || self.credits.withdraw_available(1).is_err() {
-            return false;
+    /// Goes round the tokens and frees the idle blocks among them that are cut, while a credit can be had for as long as it takes.
+    /// The other tokens keep their order. Returns how many it freed.
+    fn free_what_is_cut(&self) -> usize {
+        let mut freed = 0;
+        loop {
+            let mut left = self.order.len();
+            let mut inner = false;
+            let before = freed;
+            while left > 0 {
+                let hand = self.order.pop(left);
+                if hand.is_empty() {
+                    break;
+                }
+                left -= hand.len().min(left);
+                let mut back = Hand::new();
+                for &token in &hand {
+                    match self.free_if_cut(token) {
+                        Some(Token::Claimed(claim)) => {
+                            let (word, bit) = FreeMap::<64>::place(self.settle(claim));
+                            self.free.insert(word, bit);
+                            self.credits.deposit(1);
+                            freed += 1;
+                        }
+                        Some(other) => {
+                            self.credits.deposit(1);
+                            inner |= matches!(other, Token::Inner);
+                            if !matches!(other, Token::Dropped) {
+                                back.push(token);
+                            }
+                        }
+                        None => back.push(token),
+                    }
+                }
+                self.order.push(&back);
+            }
+            // Those with children when their turn came may have none now.
+            if !inner || freed == before {
+                return freed;
+            }
         }
-        let claim = self.claim_cut(block, generation, None, Childless::Count);
-        let freed = claim.is_some();
-        if let Some(claim) = claim {
-            let block = self.settle(claim);
-            let (word, bit) = FreeMap::<64>::place(block);
-            self.free.insert(word, bit);
+    }
+
+    /// Looks at a token whose block is cut and idle, with a credit in hand; `None` for others, or without a credit.
+    fn free_if_cut(&self, token: BlockId) -> Option<Token> {
+        let state = self.state(token).load(Acquire);
+        if !state.is_cut() || !state.is_idle() {
+            return None;
         }
-        self.credits.deposit(1);
-        freed
+        self.credits.withdraw_available(1).ok()?;
+        Some(self.examine(token, true))
     }
 
     /// After a publisher saw `cuts` change: cuts those of its blocks that hang below a cut one, deepest first. `chain` are its

@@ -162,7 +162,10 @@ impl Core {
                 fence(Acquire);
             }
             let again = self.state(candidate).load(Relaxed);
-            if !again.is_findable() || again.generation() != state.generation() {
+            if !again.is_findable()
+                || again.generation() != state.generation()
+                || again.references() == MAX_REFERENCES
+            {
                 return Step::Miss;
             }
             probe.positions += self.block_size;

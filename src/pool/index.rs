@@ -153,13 +153,10 @@ impl Index {
     #[inline]
     pub(crate) fn candidates(&self, home: Home) -> impl Iterator<Item = BlockId> {
         home.distinct().flat_map(move |bucket| {
-            let mut mask = self.mask(bucket, |entry| home.block(entry).is_some());
-            core::iter::from_fn(move || {
-                let slot = lowest(&mut mask)?;
-                // Gone in the meantime: it was no more than a hint.
-                Some(home.block(self.slots(bucket)[slot].load(Relaxed)))
-            })
-            .flatten()
+            let entries = self.slots(bucket).each_ref().map(|slot| slot.load(Relaxed));
+            entries
+                .into_iter()
+                .filter_map(move |entry| home.block(entry))
         })
     }
 

@@ -213,13 +213,9 @@ impl BlockPool {
             return Err(FindError::WrongPool);
         }
         let most = prompt.matchable(self.core.block_size)?;
-        // Room for the whole prompt, as far as the pool could hold one.
-        let table = prompt
-            .tokens
-            .len()
-            .div_ceil(self.core.block_size)
-            .min(self.capacity());
-        let mut found = worker.buffer(table);
+        // Room for the whole prompt, as far as it is paid for; hits on held blocks may make it grow.
+        let table = prompt.tokens.len().div_ceil(self.core.block_size);
+        let mut found = worker.buffer(table.min(pay.len()));
         let cuts = self.core.cuts.0.load(Acquire);
         pay.lend(|purse| self.core.find(worker, prompt, most, purse, &mut found));
         let space = Space::new(prompt.namespace, self.core.secret);
@@ -275,6 +271,9 @@ impl BlockPool {
 
     /// Makes every block of a namespace, or of all, unfindable, and frees those that nobody holds as far as reservations allow. The
     /// held ones stay valid for their owners; they are reclaimed after their release. Returns how many became free.
+    ///
+    /// What is published while this runs may stay. Namespaces are told apart here by 39 bits of their digest (hits are compared by
+    /// all 128): among very many, another one may lose its cache with this one.
     ///
     /// # Errors
     /// [`ClearError::OutOfMemory`]: no memory for the list of blocks. [`ClearError::WrongPool`].

@@ -310,14 +310,13 @@ impl Nodes {
         let content = self.content(block);
         match self.proof {
             Proof::Tokens => {
-                let mut words = content.chunks_exact(FEW);
-                let mut tokens = identity.tokens.chunks_exact(2 * FEW);
-                words
-                    .by_ref()
-                    .zip(tokens.by_ref())
+                // Whole groups first; what is left of both begins at the same position.
+                let whole = identity.tokens.len() / (2 * FEW);
+                let (words, last_words) = content.split_at(whole * FEW);
+                let (tokens, last_tokens) = identity.tokens.split_at(whole * 2 * FEW);
+                (words.chunks_exact(FEW).zip(tokens.chunks_exact(2 * FEW)))
                     .all(|(words, tokens)| equal_few(words, tokens))
-                    && (words.remainder().iter())
-                        .zip(tokens.remainder().chunks(2))
+                    && (last_words.iter().zip(last_tokens.chunks(2)))
                         .all(|(word, pair)| word.load(Relaxed) == one_word(pair))
             }
             Proof::Digest => content
@@ -392,6 +391,30 @@ mod tests {
             prop_assert_eq!((children.generation(), children.count()), (generation, count));
             prop_assert_eq!(Link::from_bits(link.to_bits()), link);
             prop_assert_eq!(Children::from_bits(children.to_bits()), children);
+        }
+    }
+
+    #[test]
+    fn every_token_counts_at_every_block_size() {
+        let secret = crate::prefix::Secret([1, 2]);
+        for proof in [Proof::Tokens, Proof::Digest] {
+            for block_size in 1..70_u32 {
+                let nodes = Nodes::new(3, block_size as usize, proof).unwrap();
+                let block = BlockId::new(1);
+                let tokens: alloc::vec::Vec<u32> = (0..block_size).collect();
+                let is = |tokens: &[u32]| {
+                    let identity = Identity::new(tokens, ExtraKey::NONE, proof, secret);
+                    nodes.matches(block, Link::root(0), &identity)
+                };
+                let identity = Identity::new(&tokens, ExtraKey::NONE, proof, secret);
+                nodes.write_content(block, &identity);
+                assert!(is(&tokens), "size {block_size}");
+                for position in 0..tokens.len() {
+                    let mut other = tokens.clone();
+                    other[position] += 1000;
+                    assert!(!is(&other), "size {block_size}, position {position}");
+                }
+            }
         }
     }
 

@@ -117,10 +117,10 @@ impl Content {
                 chain = ids[first..=last]
                     .iter()
                     .fold(combine(chain, BLOCK), |key, id| combine(key, *id));
+                if seen.len() >= Self::MAX_DISTINCT || seen.try_reserve(1).is_err() {
+                    return None;
+                }
                 seen.insert(chain);
-            }
-            if seen.len() > Self::MAX_DISTINCT {
-                return None;
             }
             own = own.saturating_add(blocks.saturating_sub(listed));
         }

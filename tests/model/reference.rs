@@ -694,11 +694,16 @@ impl Model {
             self.forget(id, generation, &node, news);
         }
         let mut freed = 0;
-        for &(_, id) in &below {
-            if self.available() == 0 || self.block(id).references > 0 || self.has_child(id) {
-                continue;
-            }
+        while self.available() > 0 {
+            let cut_leaf = self.idle.iter().copied().find(|&id| {
+                let node = self.block(id).node.as_ref();
+                node.is_some_and(|node| node.cut) && !self.has_child(id)
+            });
+            let Some(id) = cut_leaf else { break };
             self.claim(id);
+            // Its place in the order goes with it.
+            self.line.retain(|&token| token != id);
+            self.block_mut(id).queued = false;
             self.free.insert(id);
             freed += 1;
         }
