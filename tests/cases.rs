@@ -1430,3 +1430,40 @@ fn c085_released_blocks_are_usable_at_once() {
     on.counts(8, 0, 0);
     on.audit(&[]);
 }
+
+/// What was cleared takes its places out of the order with it: what comes after is reclaimed by its own release.
+#[test]
+fn the_order_after_a_clear_is_that_of_release() {
+    let pool = pool(4, 1);
+    let mut on = On::new(&pool);
+    for round in 0..2_u32 {
+        let chains: Vec<_> = (0..4_u32)
+            .map(|n| {
+                let mut chain = pool.chain(&Namespace::new());
+                let mut promise = pool.reserve(1).expect("it is free");
+                chain
+                    .take(&mut on.worker, &mut promise, 1)
+                    .expect("a promise is kept");
+                let _ = chain
+                    .publish(&mut on.worker, &Contents::new(&[10 * round + n]), None)
+                    .expect("one block");
+                chain
+            })
+            .collect();
+        let order: Vec<_> = chains.iter().map(|chain| chain.ids()[0]).collect();
+        if round == 0 {
+            for chain in chains.into_iter().rev() {
+                chain.release(&mut on.worker).expect("its own pool");
+            }
+            assert_eq!(pool.clear(&mut on.worker, None), Ok(4));
+        } else {
+            for chain in chains {
+                chain.release(&mut on.worker).expect("its own pool");
+            }
+            let mut promise = pool.reserve(4).expect("all are idle");
+            let taken = promise.take(&mut on.worker, 4).expect("a promise is kept");
+            assert_eq!(taken.ids(), order);
+            assert_eq!(pool.report().second_chances, 0);
+        }
+    }
+}
