@@ -101,7 +101,7 @@ impl Keys {
             *slot = (key, home);
             parent = Some(key);
         }
-        if self.ahead == Ahead::Find {
+        if self.ahead == Ahead::Find && WINDOW > 1 {
             for &(_, home) in &self.keys[..self.len] {
                 if let Some(candidate) = core.index.likely(home) {
                     super::prefetch(&core.states, candidate.index());
