@@ -59,17 +59,20 @@ impl<'p> Desk<'p> {
     }
 
     /// Reserve and take.
+    #[inline]
     pub(crate) fn take(&mut self, n: usize) -> Blocks<'p> {
         let mut promise = self.pool.reserve(n).expect("room");
         promise.take(&mut self.worker, n).expect("a promise")
     }
 
+    #[inline]
     pub(crate) fn take_and_release(&mut self, n: usize) {
         let blocks = self.take(n);
         blocks.release(&mut self.worker).expect("its own pool");
     }
 
     /// Reserve and find: of whole blocks, all may match.
+    #[inline]
     pub(crate) fn find(&mut self, tokens: &[u32]) -> Chain<'p> {
         let mut promise = self.pool.reserve(tokens.len() / BLOCK).expect("room");
         let prompt = Prompt::new(&self.space, tokens).full_hit(true);
@@ -82,10 +85,12 @@ impl<'p> Desk<'p> {
         assert_eq!(done.expect("its own pool").stopped, None);
     }
 
+    #[inline]
     pub(crate) fn release(&mut self, chain: Chain<'p>) {
         chain.release(&mut self.worker).expect("its own pool");
     }
 
+    #[inline]
     pub(crate) fn find_and_release(&mut self, tokens: &[u32]) -> usize {
         let chain = self.find(tokens);
         let found = chain.len();
