@@ -67,16 +67,21 @@ impl RawChain {
     }
 
     /// The next position is published, its content findable as `node`.
+    #[inline]
     pub(crate) fn grow_published(&mut self, worker: &mut Worker, node: BlockId) {
-        if !self.canonical.is_empty() {
-            self.canonical.push(node);
-        } else if node != self.ids[self.published] {
+        if !self.canonical.is_empty() || node != self.ids[self.published] {
+            self.note_canonical(worker, node);
+        }
+        self.published += 1;
+    }
+
+    fn note_canonical(&mut self, worker: &mut Worker, node: BlockId) {
+        if self.canonical.is_empty() {
             self.canonical = worker.list(self.ids.len());
             self.canonical
                 .extend_from_slice(&self.ids[..self.published]);
-            self.canonical.push(node);
         }
-        self.published += 1;
+        self.canonical.push(node);
     }
 
     /// The findable blocks from the root.

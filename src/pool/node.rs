@@ -332,7 +332,13 @@ impl Nodes {
         let content = self.content(block);
         match self.proof {
             Proof::Tokens => {
-                for (word, pair) in content.iter().zip(identity.tokens.chunks(2)) {
+                let whole = identity.tokens.len() / (2 * FEW);
+                let (words, last_words) = content.split_at(whole * FEW);
+                let (tokens, last_tokens) = identity.tokens.split_at(whole * 2 * FEW);
+                for (words, tokens) in words.chunks_exact(FEW).zip(tokens.chunks_exact(2 * FEW)) {
+                    write_few(words, tokens);
+                }
+                for (word, pair) in last_words.iter().zip(last_tokens.chunks(2)) {
                     word.store(one_word(pair), Relaxed);
                 }
             }
@@ -362,6 +368,19 @@ fn equal_few(words: &[AtomicU64], tokens: &[u32]) -> bool {
         difference |= word.load(Relaxed) ^ two_tokens(tokens[2 * i], tokens[2 * i + 1]);
     }
     difference == 0
+}
+
+/// Stores [`FEW`] words, likewise.
+#[inline]
+fn write_few(words: &[AtomicU64], tokens: &[u32]) {
+    if let (Ok(words), Ok(tokens)) = (
+        <&[AtomicU64; FEW]>::try_from(words),
+        <&[u32; 2 * FEW]>::try_from(tokens),
+    ) {
+        for (i, word) in words.iter().enumerate() {
+            word.store(two_tokens(tokens[2 * i], tokens[2 * i + 1]), Relaxed);
+        }
+    }
 }
 
 /// The word of a pair of tokens, or of a last single one.
