@@ -191,9 +191,6 @@ impl Core {
         let contents = prompt.contents();
         let mut at = Place::root(space);
         let mut keys = Keys::new(Ahead::Find);
-        // The child that the parent's hint names is asked first, then those that the index names for the chain key; the other way round
-        // where the last hint was wrong: its lines would be fetched for nothing.
-        let mut trusted = true;
         for i in 0..most {
             let extra = contents.extra_of(i);
             let extra = if i == 0 {
@@ -202,27 +199,34 @@ impl Core {
                 extra
             };
             let identity = self.identity(contents.tokens_of(i, self.block_size), extra);
+            // The child that the parent's hint names, then those that the index names for the chain key.
             let parent = at.link.block();
             let hint = parent.and_then(|parent| self.nodes.get(parent).hint());
-            let mut ask = |candidate| match offer(at, &identity, candidate) {
-                Step::Miss => None,
-                step => Some((candidate, step)),
-            };
             let mut taken = None;
-            if trusted {
-                taken = hint.and_then(&mut ask);
+            if let Some(hint) = hint {
+                match offer(at, &identity, hint) {
+                    Step::Miss => {}
+                    step => {
+                        keys.forget();
+                        taken = Some((hint, step));
+                    }
+                }
             }
             if taken.is_none() {
-                let (_, home) = keys.of(self, at, &contents, i, most, extra);
-                let named = self.index.candidates(home);
-                taken = named
-                    .filter(|&candidate| !trusted || Some(candidate) != hint)
-                    .find_map(&mut ask);
+                let (key, home) = keys.of(self, at, &contents, i, most, extra);
+                taken = self
+                    .index
+                    .candidates(home)
+                    .filter(|&candidate| Some(candidate) != hint)
+                    .find_map(|candidate| match offer(at, &identity, candidate) {
+                        Step::Miss => None,
+                        step => Some((candidate, step)),
+                    });
+                // The engine gave another key when it was published: what follows hangs below that one.
+                if taken.is_some_and(|(block, _)| self.nodes.get(block).key() != key) {
+                    keys.forget();
+                }
             }
-            if taken.is_none() && !trusted {
-                taken = hint.and_then(&mut ask);
-            }
-            trusted = parent.is_none() || taken.is_some_and(|(block, _)| Some(block) == hint);
             let (block, state) = match taken {
                 Some((block, Step::Found(state))) => {
                     if let Some(parent) = parent {
@@ -233,7 +237,6 @@ impl Core {
                 Some((block, Step::Looked(state))) => (block, state),
                 _ => return,
             };
-            keys.found(i, || self.nodes.get(block).key());
             at = at.below(block, state.generation());
         }
     }

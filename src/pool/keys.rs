@@ -58,14 +58,11 @@ impl Keys {
         self.keys[i - self.first]
     }
 
-    /// Block `i` was found with this key. If that is another than was expected (the engine gave other keys when it was published), what follows
-    /// hangs below that one.
+    /// The walk goes on below a block with another key than was expected, or without asking: the next keys are made anew from
+    /// there.
     #[inline]
-    pub(crate) fn found(&mut self, i: usize, key: impl FnOnce() -> u64) {
-        let place = i.wrapping_sub(self.first);
-        if place < self.len && self.keys[place].0 != key() {
-            self.len = 0;
-        }
+    pub(crate) const fn forget(&mut self) {
+        self.len = 0;
     }
 
     fn fill(

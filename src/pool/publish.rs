@@ -132,7 +132,9 @@ impl Core {
                 Next::Duplicate(canonical, generation) => {
                     done.duplicates += 1;
                     chain.grow_published(worker, canonical);
-                    keys.found(i, || self.nodes.get(canonical).key());
+                    if self.nodes.get(canonical).key() != key.0 {
+                        keys.forget();
+                    }
                     at = at.below(canonical, generation);
                 }
                 Next::Stop(why) => {
