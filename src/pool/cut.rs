@@ -17,7 +17,7 @@
 //!
 //! # Complexity
 //! A few passes over all blocks, however many others publish meanwhile: what was not there when the call began is cut only if it hangs
-//! below something that was. Allocates 8 bytes a block and 16 a block removed.
+//! below something that was. Allocates 24 bytes a block and 16 a block removed.
 
 use alloc::vec::Vec;
 

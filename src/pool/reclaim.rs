@@ -6,9 +6,10 @@
 //! sweep, what it hides of the bitmap by looking at the bitmap's lowest level.
 //!
 //! # Complexity
-//! A call for `n` blocks sends at most 512 + 8 n tokens to the tail (see [`Worker`]); tokens of held blocks are dropped on the
-//! way, once for each hit that made them so (`maintain` does that beforehand). The sweep looks at all state words and runs only
-//! when some thread is stopped.
+//! A call for `n` blocks gives at most 512 + 8 n second chances (see [`Worker`]). Tokens that no claim could use go by without
+//! counting: those of held blocks are dropped, once for each hit that made them so (`maintain` does that beforehand); those of parents,
+//! and of blocks that were claimed without their token, go to the tail. The sweep looks at all state words and runs only when
+//! some thread is stopped.
 
 use super::claim::{Childless, Claim, Token};
 use super::core::Core;
