@@ -100,6 +100,24 @@ impl<const W: usize> FreeMap<W> {
         (block.index() / W, 1 << (block.index() % W))
     }
 
+    /// The neighbours, in one word, with which a list begins; its first block is `first`.
+    #[inline]
+    pub(crate) fn run_at(first: BlockId, blocks: &[BlockId]) -> Run {
+        let room = W - first.index() % W;
+        let neighbours = blocks.iter().zip(first.get()..).take(room);
+        let len = neighbours
+            .take_while(|(block, id)| block.get() == *id)
+            .count();
+        Run { first, len }
+    }
+
+    /// The word of level 0 that has the bits of these neighbours, and the bits.
+    #[inline]
+    pub(crate) const fn place_of(run: Run) -> (usize, u64) {
+        let (word, _) = Self::place(run.first);
+        (word, ones(run.len) << (run.first.index() % W))
+    }
+
     /// Frees the blocks of one word.
     #[inline]
     pub(crate) fn insert(&self, word: usize, bits: u64) {

@@ -86,16 +86,20 @@ impl Core {
     #[inline]
     pub(crate) fn release_private(&self, blocks: &[BlockId]) {
         let (mut word, mut bits) = (0, 0);
-        for &block in blocks.iter().rev() {
-            let state = self.state(block);
-            state.store(state.load(Relaxed).held_once_less(), Relaxed);
-            let (at, bit) = FreeMap::<64>::place(block);
+        let mut rest = blocks;
+        while let Some(&first) = rest.first() {
+            let run = FreeMap::<64>::run_at(first, rest);
+            for state in &self.states[first.index()..][..run.len] {
+                state.store(state.load(Relaxed).held_once_less(), Relaxed);
+            }
+            let (at, ones) = FreeMap::<64>::place_of(run);
             if at != word && bits != 0 {
                 self.free.insert(word, bits);
                 bits = 0;
             }
             word = at;
-            bits |= bit;
+            bits |= ones;
+            rest = &rest[run.len..];
         }
         if bits != 0 {
             self.free.insert(word, bits);
