@@ -154,7 +154,7 @@ impl EventRing {
                 max: MAX_EVENTS,
             });
         }
-        let slots = crate::pool::array(capacity, |_| Slot {
+        let slots = crate::array::array(capacity, |_| Slot {
             stamp: AtomicU64::new(0),
             words: core::array::from_fn(|_| AtomicU64::new(0)),
         })?;

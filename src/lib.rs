@@ -34,6 +34,7 @@ extern crate std;
 #[doc = include_str!("../README.md")]
 struct ReadmeExample;
 
+mod array;
 mod block;
 mod error;
 mod event;

@@ -1,7 +1,6 @@
 //! The arrays of one shard. Operations on them stand in files of their own.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use super::config::PoolConfig;
 use super::credits::Credits;
@@ -12,6 +11,7 @@ use super::order::TokenRing;
 use super::packed::Atomic;
 use super::state::{State, StateWord};
 use super::tally::{Counter, Tallies};
+use crate::array::array;
 use crate::block::{BlockId, ShardId};
 use crate::error::{CreateError, Refused};
 use crate::event::{EventRing, Findable};
@@ -40,21 +40,6 @@ pub(crate) struct Core {
     /// Grows with each call that cuts blocks which may have children. See `cut.rs`.
     pub(crate) cuts: Padded<AtomicU64>,
     pub(crate) tallies: Tallies,
-}
-
-/// An array made once; no memory is an error.
-pub(crate) fn array<T>(
-    n: usize,
-    mut make: impl FnMut(usize) -> T,
-) -> Result<Box<[T]>, CreateError> {
-    let mut items = Vec::new();
-    items
-        .try_reserve_exact(n)
-        .map_err(|_| CreateError::OutOfMemory {
-            bytes: n.saturating_mul(size_of::<T>()),
-        })?;
-    items.extend((0..n).map(&mut make));
-    Ok(items.into_boxed_slice())
 }
 
 impl Core {

@@ -52,7 +52,7 @@ pub use self::publish::{Published, Stopped};
 pub use self::reservation::Reservation;
 pub use self::worker::Worker;
 
-pub(crate) use self::core::{Core, array};
+pub(crate) use self::core::Core;
 pub(crate) use self::tally::Counter;
 
 use self::chain::RawChain;
@@ -62,6 +62,7 @@ use self::node::Link;
 use self::order::{HAND, Hand};
 use self::prefetch::prefetch;
 use self::worker::BlockList;
+use crate::array::array;
 use crate::block::{BlockId, ShardId};
 use crate::error::{
     ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, WrongPool,
