@@ -177,3 +177,47 @@ fn so_do_evictions_clears_and_invalidations_among_them() {
         }
     }
 }
+
+/// Clearing one namespace takes nothing of another, though its blocks change hands while it is being looked for.
+#[test]
+fn a_clear_takes_only_its_own_namespace() {
+    const OTHER: u64 = 1 << 63;
+    const BLOCKS: usize = 16_384;
+    let pool = BlockPool::new(&PoolConfig::new(BLOCKS, 1).events(1 << 22)).unwrap();
+    let spaces = [Namespace::new(), Namespace::new().salt("other")];
+    let publishing = AtomicU64::new(2);
+    thread::scope(|scope| {
+        for (space, tag) in spaces.iter().zip([0, OTHER]) {
+            let (pool, publishing) = (&pool, &publishing);
+            scope.spawn(move || {
+                let mut worker = pool.worker().unwrap();
+                for round in 0..40_000_u64 {
+                    let length = 1 + usize::try_from(round % 20).unwrap();
+                    let Ok(mut promise) = pool.reserve(length) else {
+                        continue;
+                    };
+                    let first = u32::try_from(round * 32).unwrap();
+                    let tokens: Vec<u32> = (first..).take(length).collect();
+                    let keys: Vec<u64> = tokens.iter().map(|&t| tag | u64::from(t)).collect();
+                    let mut chain = pool.chain(space);
+                    chain.take(&mut worker, &mut promise, length).unwrap();
+                    let contents = Contents::new(&tokens).keys(&keys);
+                    let _ = chain.publish(&mut worker, &contents, None).unwrap();
+                    chain.release(&mut worker).unwrap();
+                }
+                publishing.fetch_sub(1, Ordering::AcqRel);
+            });
+        }
+        let mut worker = pool.worker().unwrap();
+        while publishing.load(Ordering::Acquire) > 0 {
+            pool.clear(&mut worker, Some(&spaces[0])).unwrap();
+        }
+    });
+    let mut events = Vec::new();
+    assert_eq!(pool.events().unwrap().read(&mut events), 0);
+    let wrong = (events.iter())
+        .filter(|event| event.kind == EventKind::Cleared && event.copy.key & OTHER != 0)
+        .count();
+    assert_eq!(wrong, 0, "blocks of the other namespace were cleared");
+    assert_eq!(pool.audit(&[]), Ok(()));
+}
