@@ -33,6 +33,15 @@ pub enum CreateError {
         /// [`MAX_BLOCK_SIZE`](crate::MAX_BLOCK_SIZE).
         max: usize,
     },
+    /// A registry needs room for at least one sequence.
+    NoSequences,
+    /// More sequences than slots have names.
+    TooManySequences {
+        /// Sequences asked for.
+        asked: usize,
+        /// Most slots of a registry.
+        max: usize,
+    },
     /// The event ring would have more slots than the pool accepts.
     TooManyEvents {
         /// Slots asked for.
@@ -62,6 +71,13 @@ impl fmt::Display for CreateError {
             }
             Self::BlockSize { asked, max } => {
                 write!(f, "block size {asked} is not between 1 and {max} positions")
+            }
+            Self::NoSequences => write!(f, "a registry needs room for at least one sequence"),
+            Self::TooManySequences { asked, max } => {
+                write!(
+                    f,
+                    "{asked} sequences are more than the {max} slots of a registry"
+                )
             }
             Self::TooManyEvents { asked, max } => {
                 write!(f, "an event ring of {asked} slots is over the most, {max}")
@@ -139,9 +155,9 @@ impl fmt::Display for WrongPool {
 impl Error for WrongPool {}
 
 /// A consuming call was refused: the value comes back, still holding what it held.
-pub struct Returned<T> {
+pub struct Returned<T, E = WrongPool> {
     /// Why.
-    pub error: WrongPool,
+    pub error: E,
     /// The argument, unchanged.
     pub value: T,
 }
@@ -155,19 +171,19 @@ impl<T> Returned<T> {
     }
 }
 
-impl<T> fmt::Debug for Returned<T> {
+impl<T, E: fmt::Debug> fmt::Debug for Returned<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Returned")
             .field("error", &self.error)
             .finish_non_exhaustive()
     }
 }
-impl<T> fmt::Display for Returned<T> {
+impl<T, E: fmt::Display> fmt::Display for Returned<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
-impl<T> Error for Returned<T> {}
+impl<T, E: Error> Error for Returned<T, E> {}
 
 /// More was asked of something than it has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,29 +259,33 @@ impl Error for TooManyReferences {}
 
 /// Declares an error that is one of several others, with the conversions and messages that follow from it.
 macro_rules! one_of {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident($inner:ty)),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $($(#[$vmeta:meta])* $variant:ident($inner:ty)),+ $(,)?
+    } $(or $unit:ident)?) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum $name {
             $($(#[$vmeta])* $variant($inner)),+,
-            /// A worker or reservation of another pool was given.
-            WrongPool,
+            $(
+                /// A worker or reservation of another pool was given.
+                $unit,
+            )?
         }
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self {
                     $(Self::$variant(inner) => inner.fmt(f),)+
-                    Self::WrongPool => WrongPool.fmt(f),
+                    $(Self::$unit => $unit.fmt(f),)?
                 }
             }
         }
-        impl Error for $name {}
-        impl From<WrongPool> for $name {
-            fn from(_: WrongPool) -> Self {
-                Self::WrongPool
+        impl core::error::Error for $name {}
+        $(impl From<$unit> for $name {
+            fn from(_: $unit) -> Self {
+                Self::$unit
             }
-        }
+        })?
         $(impl From<$inner> for $name {
             fn from(inner: $inner) -> Self {
                 Self::$variant(inner)
@@ -273,55 +293,45 @@ macro_rules! one_of {
         })+
     };
 }
+pub(crate) use one_of;
 
 one_of! {
     /// Why blocks could not be taken from a reservation.
     TakeError {
         /// The reservation is smaller.
         Exceeds(Exceeds),
-    }
+    } or WrongPool
 }
 one_of! {
     /// Why a prefix could not be looked up.
     FindError {
         /// A slice of the prompt has a wrong length.
         LengthMismatch(LengthMismatch),
-    }
+    } or WrongPool
 }
 one_of! {
     /// Why blocks could not be published.
     PublishError {
         /// A slice of the contents has a wrong length.
         LengthMismatch(LengthMismatch),
-    }
+    } or WrongPool
 }
 one_of! {
     /// Why a chain could not be forked.
     ForkError {
         /// A block of it cannot have one more owner.
         TooManyReferences(TooManyReferences),
+    } or WrongPool
+}
+one_of! {
+    /// Why a chain could not be split.
+    SplitError {
+        /// The place is beyond the end.
+        Exceeds(Exceeds),
+        /// A block of the head cannot have one more owner.
+        TooManyReferences(TooManyReferences),
     }
 }
-
-/// Why a chain could not be split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SplitError {
-    /// The place is beyond the end.
-    Exceeds(Exceeds),
-    /// A block of the head cannot have one more owner.
-    TooManyReferences(TooManyReferences),
-}
-
-impl fmt::Display for SplitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exceeds(inner) => inner.fmt(f),
-            Self::TooManyReferences(inner) => inner.fmt(f),
-        }
-    }
-}
-impl Error for SplitError {}
 
 /// Why a namespace could not be cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

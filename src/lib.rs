@@ -5,9 +5,44 @@
 //! Targets need 64-bit atomics.
 //!
 //! # A first look
-//! A [`BlockPool`] is one shard. [`reserve`](BlockPool::reserve) promises blocks, [`find`](BlockPool::find) holds the part
-//! of a prompt that is cached already, [`take`](Chain::take) gets blocks for the rest, [`publish`](Chain::publish) makes them
-//! findable for others, [`release`](Chain::release) gives them back. See [`BlockPool`] for an example.
+//! A scheduler talks to [`Sequences`]: it admits requests, appends positions step by step, and says what was computed.
+//!
+//! ```
+//! use kvblock::{Admit, BlockPool, Contents, Growth, Namespace, PoolConfig, Prompt, Sequences, SequencesConfig, Step};
+//!
+//! // 64 blocks of 4 positions; at most 8 sequences at once.
+//! let pool = BlockPool::new(&PoolConfig::new(64, 4))?;
+//! let mut sequences = Sequences::new(pool, &SequencesConfig::new(8))?;
+//! let (space, prompt) = (Namespace::new(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+//!
+//! // Admitted with all that it may ever need: 3 blocks for the prompt, 1 more for at most 6 new positions.
+//! let request = Admit::new(Prompt::new(&space, &prompt), Growth::Cap(6)).label(17);
+//! let first = sequences.admit(&request)?;
+//! assert_eq!((first.hit, first.fresh), (0, 3));
+//! // The engine computes the prompt into the blocks of the table. The two full ones can be shared from now on.
+//! sequences.computed(first.handle, 9)?;
+//!
+//! let second = sequences.admit(&request)?;
+//! assert_eq!((second.hit, second.fresh), (8, 1));
+//! sequences.computed(second.handle, 9)?;
+//!
+//! // One step of decoding for both: where the next position goes, then what it is.
+//! let mut step = Step::new();
+//! sequences.step(&[(first.handle, 1), (second.handle, 1)], &mut step);
+//! assert!(step.failures().is_empty());
+//! assert_eq!(step.slots().len(), 2);
+//! for handle in [first.handle, second.handle] {
+//!     sequences.tokens(handle, 9, &Contents::new(&[42]))?;
+//!     sequences.computed(handle, 10)?;
+//!     sequences.release(handle)?;
+//! }
+//! assert_eq!(sequences.audit(&[]), Ok(()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Below it a [`BlockPool`] is one shard. [`reserve`](BlockPool::reserve) promises blocks, [`find`](BlockPool::find) holds the
+//! part of a prompt that is cached already, [`take`](Chain::take) gets blocks for the rest, [`publish`](Chain::publish) makes
+//! them findable for others, [`release`](Chain::release) gives them back. Engines with a scheduler of their own can use it alone.
 //!
 //! # What concurrent callers may observe
 //! * A refusal and a hit are true at one instant. A promise stays true.
@@ -41,6 +76,7 @@ mod event;
 mod pool;
 mod prefix;
 mod report;
+mod sequence;
 #[allow(unsafe_code)]
 mod shared;
 mod sync;
@@ -62,7 +98,13 @@ pub use prefix::Xxh3Hasher;
 pub use prefix::{
     BlockHasher, ConstantHasher, Contents, ExtraKey, Namespace, Prompt, Proof, SipHasher13,
 };
-pub use report::PoolReport;
+pub use report::{PoolReport, SequencesReport};
+pub use sequence::{
+    Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
+    ComputedError, CopyTicket, Cost, Detached, Failure, Growth, Handle, HitStatistics, NotNext,
+    OutOfMemory, ReadError, SequenceState, Sequences, SequencesConfig, SequencesInconsistency,
+    Stale, Step, TableChange, TokensError, TooManySequences, TooShort, TruncateError, Victim,
+};
 
 #[cfg(loom)]
 #[doc(hidden)]

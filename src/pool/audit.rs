@@ -23,9 +23,11 @@ impl Holder for Reservation<'_> {}
 impl Holder for Blocks<'_> {}
 impl Holder for Chain<'_> {}
 
-fn address(core: &Core) -> *const () {
+pub(crate) fn address(core: &Core) -> *const () {
     core::ptr::from_ref(core).cast()
 }
+
+pub(crate) use sealed::Holds;
 
 mod sealed {
     use super::{BlockId, Blocks, Chain, Reservation, address};

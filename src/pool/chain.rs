@@ -12,7 +12,7 @@ use crate::block::BlockId;
 use crate::error::{
     Exceeds, ForkError, PublishError, Returned, SplitError, TakeError, TooManyReferences, WrongPool,
 };
-use crate::prefix::{Contents, Space};
+use crate::prefix::{Contents, Namespace, Space};
 use crate::sync::Ordering::Acquire;
 
 /// A chain without its pool, for owners that keep many.
@@ -50,8 +50,17 @@ impl RawChain {
         }
     }
 
+    /// Of no namespace, with nothing.
+    pub(crate) fn vacant(core: &Core) -> Self {
+        Self::new(
+            Space::new(&Namespace::new(), core.secret),
+            BlockList::new(),
+            0,
+        )
+    }
+
     /// The findable block at a published position.
-    fn node(&self, position: usize) -> BlockId {
+    pub(crate) fn node(&self, position: usize) -> BlockId {
         self.canonical
             .get(position)
             .copied()
@@ -93,7 +102,11 @@ impl RawChain {
 
     /// Every reference held, tails first.
     pub(crate) fn held(&self) -> impl Iterator<Item = BlockId> + Clone {
-        (0..self.ids.len())
+        self.held_below(self.ids.len())
+    }
+
+    fn held_below(&self, blocks: usize) -> impl Iterator<Item = BlockId> + Clone {
+        (0..blocks)
             .rev()
             .flat_map(|at| core::iter::once(self.ids[at]).chain(self.beside(at)))
     }
@@ -110,6 +123,117 @@ impl RawChain {
         place
     }
 
+    /// What the first `blocks` of the table refer to gets `owners` more, or none.
+    pub(crate) fn hold_for(
+        &self,
+        core: &Core,
+        blocks: usize,
+        owners: u32,
+    ) -> Result<(), TooManyReferences> {
+        core.hold_all(self.held_below(blocks), owners)
+    }
+
+    /// What one of those others has, in empty lists.
+    pub(crate) fn copy(&self, blocks: usize, mut ids: BlockList, mut canonical: BlockList) -> Self {
+        ids.extend_from_slice(&self.ids[..blocks]);
+        canonical.extend_from_slice(&self.canonical);
+        Self {
+            ids,
+            canonical,
+            ..*self
+        }
+    }
+
+    /// Room for a copy of the first `blocks`.
+    pub(crate) fn reserve_for(&mut self, other: &Self, blocks: usize) -> Result<(), ()> {
+        self.ids
+            .try_reserve(blocks)
+            .and(self.canonical.try_reserve(other.canonical.len()))
+            .map_err(drop)
+    }
+
+    /// Empty lists with the buffers of one that holds nothing.
+    pub(crate) fn take_lists(&mut self) -> (BlockList, BlockList) {
+        debug_assert!(self.ids.is_empty() && self.canonical.is_empty());
+        (
+            core::mem::take(&mut self.ids),
+            core::mem::take(&mut self.canonical),
+        )
+    }
+
+    /// Gives back all but the first `keep` blocks, tail first. The credits of what became free or idle are the caller's.
+    #[must_use]
+    pub(crate) fn truncate(&mut self, core: &Core, keep: usize) -> u32 {
+        let dropped = (keep..self.ids.len()).rev();
+        let credits = core.release_keeping_credits(
+            dropped.flat_map(|at| core::iter::once(self.ids[at]).chain(self.beside(at))),
+        );
+        self.ids.truncate(keep);
+        self.unpublish(core, keep) + credits
+    }
+
+    /// Positions from `keep` on count as published no longer. Copies held beside the chain's own blocks there are given back; their
+    /// credits are the caller's.
+    #[must_use]
+    pub(crate) fn unpublish(&mut self, core: &Core, keep: usize) -> u32 {
+        if keep >= self.published {
+            return 0;
+        }
+        let beside = (keep..self.ids.len().min(self.published)).rev();
+        let credits = core.release_keeping_credits(beside.filter_map(|at| self.beside(at)));
+        self.canonical.truncate(keep);
+        self.published = keep;
+        self.forget_cuts();
+        credits
+    }
+
+    /// Puts the findable block of each duplicate into the table, and leaves the chain's own copies to be given back. Returns how
+    /// many, and the first position.
+    pub(crate) fn adopt_duplicates(&mut self, core: &Core, worker: &mut Worker) -> Adopted {
+        let mut canonical = core::mem::take(&mut self.canonical);
+        let mut adopted = Adopted::default();
+        for (at, (own, node)) in self.ids.iter_mut().zip(&mut canonical).enumerate() {
+            if own != node {
+                core::mem::swap(own, node);
+                // What is left in the list are the chain's own copies.
+                if adopted.blocks == 0 {
+                    adopted.first = at;
+                }
+                adopted.blocks += 1;
+            } else {
+                *node = BlockId::NONE;
+            }
+        }
+        canonical.retain(|own| *own != BlockId::NONE);
+        core.release(canonical.iter().rev().copied());
+        worker.recycle(&mut canonical);
+        adopted
+    }
+
+    /// A new path of a namespace, in the buffers of an old one that holds nothing.
+    pub(crate) fn restart(&mut self, space: Space, cuts_seen: u64) {
+        debug_assert!(self.ids.is_empty() && self.canonical.is_empty());
+        self.space = space;
+        self.cuts_seen = cuts_seen;
+        self.cut = false;
+        self.gap = false;
+    }
+
+    /// Gives everything back and holds nothing; the list of blocks keeps its buffer.
+    pub(crate) fn release_and_clear(&mut self, core: &Core) {
+        self.release(core);
+        self.ids.clear();
+        self.canonical.clear();
+        self.published = 0;
+    }
+
+    /// Gives everything back; the lists go to the worker.
+    pub(crate) fn release_into(&mut self, core: &Core, worker: &mut Worker) {
+        self.release(core);
+        worker.recycle(&mut self.ids);
+        worker.recycle(&mut self.canonical);
+    }
+
     /// Looks for cuts anew before the next publish: where they were may have been split off.
     const fn forget_cuts(&mut self) {
         self.cut = false;
@@ -123,6 +247,14 @@ impl RawChain {
             core.release(self.held());
         }
     }
+}
+
+/// What became of duplicates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Adopted {
+    pub(crate) blocks: usize,
+    /// The first position of the table that changed.
+    pub(crate) first: usize,
 }
 
 /// What one owner holds of a path from the root: a published head, then private blocks.
@@ -260,20 +392,14 @@ impl<'p> Chain<'p> {
     /// One read-modify-write a block.
     pub fn fork(&self, worker: &mut Worker) -> Result<Self, ForkError> {
         worker.belongs(self.core)?;
-        self.core.hold_all(self.raw.held())?;
-        let mut copy = |list: &BlockList| {
-            let mut copy = worker.list(list.len());
-            copy.extend_from_slice(list);
-            copy
-        };
-        let raw = RawChain {
-            ids: copy(&self.raw.ids),
-            canonical: copy(&self.raw.canonical),
-            ..self.raw
-        };
+        self.raw.hold_for(self.core, self.raw.ids.len(), 1)?;
         Ok(Self {
             core: self.core,
-            raw,
+            raw: {
+                let ids = worker.list(self.raw.ids.len());
+                let canonical = worker.list(self.raw.canonical.len());
+                self.raw.copy(self.raw.ids.len(), ids, canonical)
+            },
         })
     }
 
@@ -298,7 +424,7 @@ impl<'p> Chain<'p> {
         let shared = cut.min(self.raw.published);
         let head = (0..shared).rev().map(|position| self.raw.node(position));
         self.core
-            .hold_all(head)
+            .hold_all(head, 1)
             .map_err(|error: TooManyReferences| SplitError::TooManyReferences(error))?;
 
         let mut ids: BlockList = (0..shared)
@@ -336,21 +462,7 @@ impl<'p> Chain<'p> {
     /// [`WrongPool`].
     pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
         worker.belongs(self.core)?;
-        let mut canonical = core::mem::take(&mut self.raw.canonical);
-        let mut adopted = 0;
-        for (own, node) in self.raw.ids.iter_mut().zip(&mut canonical) {
-            if own != node {
-                core::mem::swap(own, node);
-                // What is left in the list are the chain's own copies.
-                adopted += 1;
-            } else {
-                *node = BlockId::NONE;
-            }
-        }
-        canonical.retain(|own| *own != BlockId::NONE);
-        self.core.release(canonical.iter().rev().copied());
-        worker.recycle(&mut canonical);
-        Ok(adopted)
+        Ok(self.raw.adopt_duplicates(self.core, worker).blocks)
     }
 
     /// Gives every reference back, the tail first: published blocks become idle, private ones free, unless they have other
@@ -368,9 +480,7 @@ impl<'p> Chain<'p> {
         if worker.belongs(self.core).is_err() {
             return Err(Returned::wrong_pool(self));
         }
-        self.raw.release(self.core);
-        worker.recycle(&mut self.raw.ids);
-        worker.recycle(&mut self.raw.canonical);
+        self.raw.release_into(self.core, worker);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::error::{CreateError, Refused};
 use crate::event::{EventRing, Findable};
 use crate::prefix::{ExtraKey, Hasher, Identity, Proof, Secret, SipHasher13};
 use crate::sync::Ordering::Relaxed;
-use crate::sync::{AtomicU32, AtomicU64, Padded};
+use crate::sync::{AtomicU32, AtomicU64, Padded, unmodelled};
 
 /// One shard. Made once; its arrays never move or grow, so nothing in it needs deferred reclamation.
 ///
@@ -40,6 +40,8 @@ pub(crate) struct Core {
     /// Grows with each call that cuts blocks which may have children. See `cut.rs`.
     pub(crate) cuts: Padded<AtomicU64>,
     pub(crate) tallies: Tallies,
+    /// Of the next sequence or ticket, in whichever registry.
+    epochs: unmodelled::AtomicU64,
 }
 
 impl Core {
@@ -71,12 +73,18 @@ impl Core {
             events,
             cuts: Padded(AtomicU64::new(0)),
             tallies: Tallies::new()?,
+            epochs: unmodelled::AtomicU64::new(1),
         })
     }
 
     #[inline]
     pub(crate) fn state(&self, block: BlockId) -> &StateWord {
         &self.states[block.index()]
+    }
+
+    /// A number that no other sequence or ticket of this pool has. Relaxed: each call changes it.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        self.epochs.fetch_add(1, Relaxed)
     }
 
     /// Blocks below the limit.
@@ -159,7 +167,7 @@ impl Core {
         }
     }
 
-    const fn shortfall(&self, needed: usize, available: u32) -> Refused {
+    pub(crate) const fn shortfall(&self, needed: usize, available: u32) -> Refused {
         Refused::Shortfall {
             shard: self.shard,
             needed,
@@ -184,7 +192,7 @@ impl Core {
     }
 
     #[cold]
-    fn count_refusal(&self, refused: Refused) {
+    pub(crate) fn count_refusal(&self, refused: Refused) {
         self.tallies.count_anywhere(match refused {
             Refused::NeverFits { .. } => Counter::RefusedNever,
             Refused::Shortfall { .. } => Counter::RefusedShortfall,

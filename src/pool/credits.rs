@@ -73,25 +73,35 @@ impl Credits {
     /// Sets `n` credits aside, or says how many are available.
     #[inline]
     pub(crate) fn reserve(&self, n: u32) -> Result<(), u32> {
-        self.withdraw(n, |c| Credit {
-            available: c.available - n,
-            reserved: c.reserved + n,
-        })
+        self.withdraw(n, n, 0)
+    }
+
+    /// Sets `n` credits aside if `kept` more stay available, or says how many are.
+    pub(crate) fn reserve_above(&self, n: u32, kept: u32) -> Result<(), u32> {
+        self.withdraw(n, n, kept)
     }
 
     /// Takes `n` available credits for blocks at once, or says how many there are.
     pub(crate) fn withdraw_available(&self, n: u32) -> Result<(), u32> {
-        self.withdraw(n, |c| Credit {
-            available: c.available - n,
-            ..c
-        })
+        self.withdraw(n, 0, 0)
+    }
+
+    /// Takes `n` available credits, sets the first `promised` of them aside, the others are for blocks at once. Or says how
+    /// many there are.
+    #[inline]
+    pub(crate) fn withdraw_promising(&self, n: u32, promised: u32) -> Result<(), u32> {
+        self.withdraw(n, promised, 0)
     }
 
     #[inline]
-    fn withdraw(&self, n: u32, next: impl Fn(Credit) -> Credit) -> Result<(), u32> {
+    fn withdraw(&self, n: u32, reserved: u32, kept: u32) -> Result<(), u32> {
+        let next = |c: Credit| Credit {
+            available: c.available - n,
+            reserved: c.reserved + reserved,
+        };
         let mut current = self.now();
         loop {
-            if current.available < n {
+            if n > 0 && (current.available < n || current.available - n < kept) {
                 return Err(current.available);
             }
             match self
@@ -130,6 +140,13 @@ impl Credits {
         }
     }
 
+    /// `n` blocks became free or idle, and stay promised to whoever had them.
+    pub(crate) fn deposit_reserved(&self, n: u32) {
+        if n > 0 {
+            self.0.0.fetch_add_bits(u64::from(n), Release);
+        }
+    }
+
     /// `n` blocks became free or idle.
     #[inline]
     pub(crate) fn deposit(&self, n: u32) {
@@ -157,6 +174,15 @@ mod tests {
         assert_eq!(now(), (7, 0));
         credits.deposit(3);
         assert_eq!(now(), (10, 0));
+        assert_eq!(credits.reserve_above(8, 3), Err(10));
+        assert_eq!(credits.reserve_above(7, 3), Ok(()));
+        assert_eq!(now(), (3, 7));
+        credits.spend(2);
+        credits.deposit_reserved(2);
+        assert_eq!(credits.withdraw_promising(3, 1), Ok(()));
+        assert_eq!(now(), (0, 8));
+        credits.deposit(2);
+        credits.unreserve(8);
         assert_eq!(credits.withdraw_available(10), Ok(()));
         assert_eq!(now(), (0, 0));
     }

@@ -18,6 +18,7 @@ use super::credits::Credits;
 use super::keys::{Ahead, Keys};
 use super::node::Link;
 use super::state::{MAX_REFERENCES, State};
+use super::tally::Counter;
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
 use crate::prefix::{Identity, Prompt, Space};
@@ -125,7 +126,6 @@ impl Core {
     /// Pins the longest prefix into `found`; returns nothing else: a shorter one than asked for is no error.
     pub(crate) fn find(
         &self,
-        worker: &Worker,
         prompt: &Prompt<'_>,
         most: usize,
         purse: &mut Purse<'_>,
@@ -141,8 +141,12 @@ impl Core {
                 Pin::Unpaid => Step::End,
             }
         });
-        worker.count(super::tally::Counter::Hits, found.len());
-        worker.count(super::tally::Counter::Misses, most - found.len());
+    }
+
+    /// A lookup of `most` blocks that found so many took place.
+    pub(crate) fn count_lookup(worker: &Worker, found: usize, most: usize) {
+        worker.count(Counter::Hits, found);
+        worker.count(Counter::Misses, most - found);
     }
 
     /// Counts the longest prefix without holding or changing anything.

@@ -52,16 +52,18 @@ pub use self::publish::{Published, Stopped};
 pub use self::reservation::Reservation;
 pub use self::worker::Worker;
 
+pub(crate) use self::audit::{Holds, address};
+pub(crate) use self::chain::RawChain;
 pub(crate) use self::core::Core;
+pub(crate) use self::find::Purse;
 pub(crate) use self::tally::Counter;
+pub(crate) use self::worker::BlockList;
 
-use self::chain::RawChain;
 use self::cut::Root;
 use self::free::FreeMap;
 use self::node::Link;
 use self::order::{HAND, Hand};
 use self::prefetch::prefetch;
-use self::worker::BlockList;
 use crate::array::array;
 use crate::block::{BlockId, ShardId};
 use crate::error::{
@@ -218,7 +220,8 @@ impl BlockPool {
         let table = prompt.tokens.len().div_ceil(self.core.block_size);
         let mut found = worker.buffer(table.min(pay.len()));
         let cuts = self.core.cuts.0.load(Acquire);
-        pay.lend(|purse| self.core.find(worker, prompt, most, purse, &mut found));
+        pay.lend(|purse| self.core.find(prompt, most, purse, &mut found));
+        Core::count_lookup(worker, found.len(), most);
         let space = Space::new(prompt.namespace, self.core.secret);
         Ok(Chain::new(&self.core, RawChain::new(space, found, cuts)))
     }

@@ -349,6 +349,17 @@ impl Nodes {
             }
         }
     }
+
+    /// The first `n` tokens of a published block that the caller holds; `None` where only their digest is kept.
+    pub(crate) fn tokens(&self, block: BlockId, n: usize) -> Option<impl Iterator<Item = u32>> {
+        let words = self.content(block).iter();
+        #[expect(clippy::cast_possible_truncation, reason = "the halves are the tokens")]
+        let pairs = words.flat_map(|word| {
+            let pair = word.load(Relaxed);
+            [pair as u32, (pair >> 32) as u32]
+        });
+        (self.proof == Proof::Tokens).then(|| pairs.take(n))
+    }
 }
 
 /// Words that are compared without a branch between them.
@@ -428,6 +439,13 @@ mod tests {
                 let identity = Identity::new(&tokens, ExtraKey::NONE, proof, secret);
                 nodes.write_content(block, &identity);
                 assert!(is(&tokens), "size {block_size}");
+                for n in 0..=tokens.len() {
+                    let kept = nodes
+                        .tokens(block, n)
+                        .map(Iterator::collect::<alloc::vec::Vec<_>>);
+                    let expected = (proof == Proof::Tokens).then(|| tokens[..n].to_vec());
+                    assert_eq!(kept, expected, "size {block_size}");
+                }
                 for position in 0..tokens.len() {
                     let mut other = tokens.clone();
                     other[position] += 1000;

@@ -11,6 +11,7 @@
 use super::core::Core;
 use super::free::FreeMap;
 use super::order::{HAND, Hand};
+use super::state::MAX_REFERENCES;
 use crate::block::BlockId;
 use crate::error::TooManyReferences;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
@@ -62,6 +63,14 @@ impl Core {
     /// Gives back one reference of each block, in this order: tails first.
     #[inline]
     pub(crate) fn release(&self, blocks: impl Iterator<Item = BlockId>) {
+        let credits = self.release_keeping_credits(blocks);
+        self.credits.deposit(credits);
+    }
+
+    /// The same, and the credits of the blocks that became free or idle are the caller's.
+    #[inline]
+    #[must_use]
+    pub(crate) fn release_keeping_credits(&self, blocks: impl Iterator<Item = BlockId>) -> u32 {
         let mut out = Outgoing {
             core: self,
             word: 0,
@@ -79,7 +88,7 @@ impl Core {
         if let Some(tokens) = &out.tokens {
             self.order.push(tokens);
         }
-        self.credits.deposit(out.credits);
+        out.credits
     }
 
     /// Gives back blocks that were never shared or published: each has one owner, the caller.
@@ -143,15 +152,15 @@ impl Core {
         }
     }
 
-    /// One owner more for a block that the caller holds.
-    pub(crate) fn hold(&self, block: BlockId) -> Result<(), TooManyReferences> {
+    /// `owners` more for a block that the caller holds.
+    pub(crate) fn hold(&self, block: BlockId, owners: u32) -> Result<(), TooManyReferences> {
         let word = self.state(block);
         let mut current = word.load(Acquire);
         loop {
-            if current.references() == super::state::MAX_REFERENCES {
+            if current.references() + u64::from(owners) > MAX_REFERENCES {
                 return Err(TooManyReferences { block });
             }
-            match word.compare_exchange(current, current.held_once_more(), AcqRel, Acquire) {
+            match word.compare_exchange(current, current.held_by_more(owners), AcqRel, Acquire) {
                 Ok(_) => return Ok(()),
                 // Another owner came or went.
                 Err(actual) => current = actual,
@@ -159,14 +168,17 @@ impl Core {
         }
     }
 
-    /// One owner more for each, or for none.
+    /// `owners` more for each, or none for any.
     pub(crate) fn hold_all(
         &self,
         blocks: impl Iterator<Item = BlockId> + Clone,
+        owners: u32,
     ) -> Result<(), TooManyReferences> {
         for (done, block) in blocks.clone().enumerate() {
-            if let Err(error) = self.hold(block) {
-                self.release(blocks.take(done));
+            if let Err(error) = self.hold(block, owners) {
+                for _ in 0..owners {
+                    self.release(blocks.clone().take(done));
+                }
                 return Err(error);
             }
         }

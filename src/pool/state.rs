@@ -113,6 +113,12 @@ impl State {
         debug_assert!(self.references() < MAX_REFERENCES);
         Self(self.0 + 1)
     }
+    /// So many owners more. The sum must not exceed [`MAX_REFERENCES`].
+    #[inline]
+    pub(crate) const fn held_by_more(self, owners: u32) -> Self {
+        debug_assert!(self.references() + owners as u64 <= MAX_REFERENCES);
+        Self(self.0 + owners as u64)
+    }
     /// One owner less. There must be one.
     #[inline]
     pub(crate) const fn held_once_less(self) -> Self {

@@ -231,14 +231,10 @@ impl Steps {
         let prompt = Prompt::new(&namespace, tokens).full_hit(true);
         let mut purse = Purse::available(&core.credits);
         let mut found = BlockList::new();
-        core.find(
-            worker,
-            &prompt,
-            tokens.len() / core.block_size,
-            &mut purse,
-            &mut found,
-        );
+        let most = tokens.len() / core.block_size;
+        core.find(&prompt, most, &mut purse, &mut found);
         purse.close();
+        Core::count_lookup(worker, found.len(), most);
         found.into_vec()
     }
     /// Positions that would be found.
@@ -288,7 +284,7 @@ impl Steps {
     }
     /// One reference more.
     pub fn hold(&self, block: BlockId) -> bool {
-        self.core().hold(block).is_ok()
+        self.core().hold(block, 1).is_ok()
     }
     // ---- at rest
 

@@ -1,4 +1,4 @@
-//! Figures.
+//! The figures of one shard.
 
 use core::fmt;
 
@@ -138,11 +138,8 @@ impl fmt::Display for PoolReport {
             f,
             "shard {shard}: {capacity} blocks of {block_size} positions"
         )?;
-        let mut blocks = |name: &str, n: usize, note: &str| {
-            #[expect(clippy::cast_precision_loss, reason = "a percentage to read")]
-            let share = 100.0 * n as f64 / capacity.max(1) as f64;
-            writeln!(f, "  {name:<20}{n:>14} blocks {share:>6.1} %{note}")
-        };
+        let mut blocks =
+            |name: &str, n: usize, note: &str| super::blocks(f, name, n, capacity, note);
         blocks("free", free, "")?;
         blocks("idle", idle, "   findable, reclaimable")?;
         blocks("held", held, "")?;
@@ -163,7 +160,7 @@ impl fmt::Display for PoolReport {
             ("refused, never", self.refused_never),
             ("refused, shortfall", self.refused_shortfall),
         ] {
-            writeln!(f, "  {name:<20}{n:>14}")?;
+            super::number(f, name, n)?;
         }
         writeln!(f, "  {:<20}{:>14} bytes", "memory", self.memory_bytes)?;
         write!(

@@ -1,0 +1,45 @@
+//! How large a registry is.
+
+use super::handle::MAX_SLOTS;
+use crate::error::CreateError;
+
+/// What a registry is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SequencesConfig {
+    /// Sequences that can live at once, branches included. Bookkeeping for them is made at the start.
+    pub max_sequences: usize,
+    /// Blocks that admissions leave to the growth of those that were admitted.
+    pub watermark: usize,
+}
+
+impl SequencesConfig {
+    /// A registry of so many slots without a watermark.
+    #[must_use]
+    pub const fn new(max_sequences: usize) -> Self {
+        Self {
+            max_sequences,
+            watermark: 0,
+        }
+    }
+
+    /// Keeps `blocks` available blocks back from new admissions.
+    #[must_use]
+    pub const fn watermark(mut self, blocks: usize) -> Self {
+        self.watermark = blocks;
+        self
+    }
+
+    pub(super) const fn check(&self) -> Result<(), CreateError> {
+        if self.max_sequences == 0 {
+            return Err(CreateError::NoSequences);
+        }
+        if self.max_sequences > MAX_SLOTS {
+            return Err(CreateError::TooManySequences {
+                asked: self.max_sequences,
+                max: MAX_SLOTS,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! The end of a sequence, or of its time in this registry.
+
+use super::Sequences;
+use super::error::{AttachError, Stale};
+use super::handle::Handle;
+use super::sequence::{Cursor, Sequence};
+use crate::error::{Returned, WrongPool};
+use crate::pool::BlockPool;
+
+impl Sequences {
+    /// Ends a sequence: its published blocks become idle, the others free, unless others hold them, and what is left of its promise
+    /// is available again. The handle names nothing from now on.
+    ///
+    /// # Errors
+    /// [`Stale`].
+    ///
+    /// One read-modify-write a block. No allocation.
+    pub fn release(&mut self, handle: Handle) -> Result<(), Stale> {
+        let slot = self.registry.find(handle)?;
+        let (_, sequence) = self.registry.get_mut(handle)?;
+        sequence.release(&self.pool.core);
+        self.registry.leave(slot);
+        Ok(())
+    }
+
+    /// Ends a sequence that will come back: what was published of it stays findable as long as nobody needs the memory. Admit it anew
+    /// with [`returning`](crate::Admit::returning) and all its tokens.
+    ///
+    /// # Errors
+    /// [`Stale`].
+    ///
+    /// As [`release`](Self::release).
+    pub fn preempt(&mut self, handle: Handle) -> Result<(), Stale> {
+        self.release(handle)?;
+        self.statistics.preemptions += 1;
+        Ok(())
+    }
+
+    /// Puts the findable block of each duplicate into the table and gives the sequence's own copy back. Returns how many. The
+    /// content is the same; the engine must read the table anew before its next step.
+    ///
+    /// # Errors
+    /// [`Stale`].
+    pub fn adopt_duplicates(&mut self, handle: Handle) -> Result<usize, Stale> {
+        let (_, sequence) = self.registry.get_mut(handle)?;
+        let adopted = sequence
+            .chain
+            .adopt_duplicates(&self.pool.core, &mut self.worker);
+        if adopted.blocks > 0 {
+            sequence.changed_from = sequence.changed_from.min(adopted.first);
+        }
+        self.statistics.adopted += adopted.blocks as u64;
+        Ok(adopted.blocks)
+    }
+
+    /// Takes a sequence out of this registry with all that it holds, to be [attached](Self::attach) to another one of the same pool, on
+    /// another thread if need be. The handle names nothing from now on. Copies that are pending stay with this registry.
+    ///
+    /// # Errors
+    /// [`Stale`].
+    pub fn detach(&mut self, handle: Handle) -> Result<Detached, Stale> {
+        let slot = self.registry.find(handle)?;
+        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        let vacant = Sequence::vacant(&self.pool.core);
+        let label = sequence.label;
+        let detached = Detached {
+            pool: self.pool.clone(),
+            cursor: *cursor,
+            sequence: core::mem::replace(sequence, vacant),
+        };
+        sequence.label = label;
+        self.registry.leave(slot);
+        Ok(detached)
+    }
+
+    /// Takes a detached sequence in and names it.
+    ///
+    /// # Errors
+    /// [`AttachError::WrongPool`], [`AttachError::TooManySequences`]; the sequence comes back.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error is the sequence itself; boxing it would allocate"
+    )]
+    pub fn attach(
+        &mut self,
+        mut detached: Detached,
+    ) -> Result<Handle, Returned<Detached, AttachError>> {
+        let refused = |error, value| Returned { error, value };
+        if !core::ptr::eq(&*self.pool.core, &*detached.pool.core) {
+            return Err(refused(AttachError::WrongPool(WrongPool), detached));
+        }
+        if let Err(none) = self.registry.check_room(1) {
+            return Err(refused(AttachError::TooManySequences(none), detached));
+        }
+        core::mem::swap(self.registry.vacant(0), &mut detached.sequence);
+        let handle = self.registry.enter(&self.pool.core, 0);
+        if let Some(cursor) = self.registry.cursor(handle) {
+            *cursor = detached.cursor.renamed(handle);
+        }
+        Ok(handle)
+    }
+}
+
+/// A sequence between two registries. It holds what it held; dropping it ends it.
+#[derive(Debug)]
+#[must_use = "dropping a detached sequence ends it"]
+pub struct Detached {
+    pub(super) pool: BlockPool,
+    cursor: Cursor,
+    pub(super) sequence: Sequence,
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        self.sequence.release(&self.pool.core);
+    }
+}

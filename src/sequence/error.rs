@@ -1,0 +1,226 @@
+//! What can be wrong with a call to a registry. After each of these, registry and pool are as they were before the call.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::error::{LengthMismatch, Refused, TooManyReferences, WrongPool, one_of};
+
+/// The handle or ticket names nothing in this registry: it was released, preempted, detached or done, or is another registry's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stale;
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it names nothing in this registry, or no longer")
+    }
+}
+impl Error for Stale {}
+
+/// The host's allocator had no memory for the lists of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct OutOfMemory;
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no memory for the lists of a sequence")
+    }
+}
+impl Error for OutOfMemory {}
+
+/// The registry has no slot left for another sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TooManySequences {
+    /// Slots of the registry.
+    pub max: usize,
+}
+
+impl fmt::Display for TooManySequences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the registry has {} slots, and too few are vacant",
+            self.max
+        )
+    }
+}
+impl Error for TooManySequences {}
+
+/// The append would go beyond the cap that was asked for at admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CapReached {
+    /// Positions that the sequence may have in all.
+    pub cap: usize,
+    /// Positions that it would have.
+    pub asked: usize,
+}
+
+impl fmt::Display for CapReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} positions are over the sequence's cap of {}",
+            self.asked, self.cap
+        )
+    }
+}
+impl Error for CapReached {}
+
+/// More positions were named than the sequence has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Beyond {
+    /// The end that was named.
+    pub asked: usize,
+    /// Positions of the sequence.
+    pub positions: usize,
+}
+
+impl fmt::Display for Beyond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "position {} is beyond the sequence's {}",
+            self.asked, self.positions
+        )
+    }
+}
+impl Error for Beyond {}
+
+/// Tokens must be told in order: these do not continue those that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotNext {
+    /// Where the given ones would begin.
+    pub at: usize,
+    /// Where the next unknown position is.
+    pub known: usize,
+}
+
+impl fmt::Display for NotNext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "tokens given for position {}, the next unknown one is {}",
+            self.at, self.known
+        )
+    }
+}
+impl Error for NotNext {}
+
+/// The caller's slice has no room for the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TooShort {
+    /// Entries to be written.
+    pub needed: usize,
+    /// Entries that there are.
+    pub got: usize,
+}
+
+impl fmt::Display for TooShort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} entries do not fit in {}", self.needed, self.got)
+    }
+}
+impl Error for TooShort {}
+
+one_of! {
+    /// Why a sequence was not admitted.
+    AdmitError {
+        /// There is no room, now or ever.
+        Refused(Refused),
+        /// A slice of the prompt has a wrong length.
+        LengthMismatch(LengthMismatch),
+        /// No slot is left.
+        TooManySequences(TooManySequences),
+        /// No memory for its lists.
+        OutOfMemory(OutOfMemory),
+    }
+}
+one_of! {
+    /// Why positions were not appended.
+    AppendError {
+        /// No such sequence.
+        Stale(Stale),
+        /// There is no room, now or ever.
+        Refused(Refused),
+        /// They are over the sequence's cap.
+        CapReached(CapReached),
+        /// The prefix of a block to be copied cannot have one more owner.
+        TooManyReferences(TooManyReferences),
+        /// No memory for its lists.
+        OutOfMemory(OutOfMemory),
+    }
+}
+one_of! {
+    /// Why tokens were not taken down.
+    TokensError {
+        /// No such sequence.
+        Stale(Stale),
+        /// They do not continue the known ones.
+        NotNext(NotNext),
+        /// There are more than positions.
+        Beyond(Beyond),
+        /// Not one extra key or chain key for each block that they fill.
+        LengthMismatch(LengthMismatch),
+        /// No memory for them.
+        OutOfMemory(OutOfMemory),
+    }
+}
+one_of! {
+    /// Why positions were not marked as computed.
+    ComputedError {
+        /// No such sequence.
+        Stale(Stale),
+        /// There are fewer positions.
+        Beyond(Beyond),
+    }
+}
+one_of! {
+    /// Why a sequence was not shortened.
+    TruncateError {
+        /// No such sequence.
+        Stale(Stale),
+        /// It is shorter.
+        Beyond(Beyond),
+        /// No block for the copy that its next append will need, or for a promise that stays.
+        Refused(Refused),
+    }
+}
+one_of! {
+    /// Why a sequence was not forked.
+    BranchError {
+        /// No such sequence.
+        Stale(Stale),
+        /// The promises of the children have no room.
+        Refused(Refused),
+        /// A block cannot have so many owners more.
+        TooManyReferences(TooManyReferences),
+        /// Too few slots are left.
+        TooManySequences(TooManySequences),
+        /// No memory for their lists.
+        OutOfMemory(OutOfMemory),
+    }
+}
+one_of! {
+    /// Why a table or slots were not written.
+    ReadError {
+        /// No such sequence.
+        Stale(Stale),
+        /// It has fewer positions.
+        Beyond(Beyond),
+        /// The slice is too short.
+        TooShort(TooShort),
+    }
+}
+one_of! {
+    /// Why a detached sequence was not taken in.
+    AttachError {
+        /// It is another pool's.
+        WrongPool(WrongPool),
+        /// No slot is left.
+        TooManySequences(TooManySequences),
+    }
+}

@@ -1,0 +1,161 @@
+//! Sequences over one pool: the layer that a scheduler talks to.
+//!
+//! | what | where |
+//! | --- | --- |
+//! | names, slots, labels | `handle`, `registry`, `labels` |
+//! | one sequence: cursor, table, promise; what is known and computed | `sequence`, `seal` |
+//! | admission and its budgets | `growth`, `admission` |
+//! | growth in steps, copy tickets | `append`, `step`, `ticket` |
+//! | telling tokens and progress | `marks` |
+//! | shortening, branching, ending, moving | `truncate`, `branch`, `end` |
+//! | reading, choosing victims, statistics, audit | `view`, `victims`, `statistics`, `audit` |
+
+mod admission;
+mod append;
+mod audit;
+mod branch;
+mod config;
+mod end;
+mod error;
+mod growth;
+mod handle;
+mod labels;
+mod marks;
+mod registry;
+mod seal;
+#[expect(clippy::module_inception, reason = "the file is about one sequence")]
+mod sequence;
+mod statistics;
+mod step;
+mod ticket;
+mod truncate;
+mod victims;
+mod view;
+
+pub use self::admission::{Admit, Admitted, Cost};
+pub use self::audit::SequencesInconsistency;
+pub use self::config::SequencesConfig;
+pub use self::end::Detached;
+pub use self::error::{
+    AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, ComputedError, NotNext,
+    OutOfMemory, ReadError, Stale, TokensError, TooManySequences, TooShort, TruncateError,
+};
+pub use self::growth::{Budget, Growth};
+pub use self::handle::Handle;
+pub use self::statistics::HitStatistics;
+pub use self::step::{Failure, Step, TableChange};
+pub use self::ticket::CopyTicket;
+pub use self::victims::Victim;
+pub use self::view::SequenceState;
+
+use self::registry::Registry;
+pub(crate) use self::statistics::Statistics;
+use self::ticket::Tickets;
+use crate::block::BlockId;
+use crate::error::CreateError;
+use crate::pool::{BlockPool, Core, Worker};
+
+/// The sequences of one scheduler over one pool.
+///
+/// A registry has one owner; many may share a pool, one for each scheduler thread. What a sequence holds is given back when it is
+/// released, preempted, or dropped with the registry.
+pub struct Sequences {
+    pool: BlockPool,
+    worker: Worker,
+    registry: Registry,
+    tickets: Tickets,
+    watermark: u32,
+    statistics: Statistics,
+}
+
+impl Sequences {
+    /// Makes a registry with its slots.
+    ///
+    /// # Errors
+    /// [`CreateError`] names what is wrong with the configuration, or the memory that could not be had.
+    pub fn new(pool: BlockPool, config: &SequencesConfig) -> Result<Self, CreateError> {
+        config.check()?;
+        Ok(Self {
+            worker: pool.worker()?,
+            registry: Registry::new(&pool.core, config.max_sequences)?,
+            tickets: Tickets::default(),
+            watermark: u32::try_from(config.watermark).unwrap_or(u32::MAX),
+            statistics: Statistics::default(),
+            pool,
+        })
+    }
+
+    /// The pool below.
+    #[must_use]
+    pub const fn pool(&self) -> &BlockPool {
+        &self.pool
+    }
+
+    /// Sequences that live.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.registry.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sequences that can live at once.
+    #[must_use]
+    pub fn max_sequences(&self) -> usize {
+        self.registry.max()
+    }
+
+    /// Blocks that admissions leave available.
+    #[must_use]
+    pub const fn watermark(&self) -> usize {
+        self.watermark as usize
+    }
+
+    /// Every block table with its sequence's positions.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&[BlockId], usize)> {
+        let table = |(cursor, sequence): (&sequence::Cursor, _)| {
+            let sequence: &sequence::Sequence = sequence;
+            (&*sequence.chain.ids, cursor.positions)
+        };
+        self.registry.iter().map(table)
+    }
+
+    pub(crate) fn pending_copies(&self) -> usize {
+        self.tickets.len()
+    }
+
+    pub(crate) const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    fn core(&self) -> &Core {
+        &self.pool.core
+    }
+
+    /// Credits set aside for all sequences.
+    pub(crate) fn promised(&self) -> usize {
+        let credits = |(_, sequence): (_, &sequence::Sequence)| sequence.credits() as usize;
+        self.registry.iter().map(credits).sum()
+    }
+}
+
+impl Drop for Sequences {
+    fn drop(&mut self) {
+        self.tickets.release(&self.pool.core);
+        self.registry.release_all(&self.pool.core);
+    }
+}
+
+impl core::fmt::Debug for Sequences {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Sequences")
+            .field("pool", &self.pool)
+            .field("sequences", &self.len())
+            .field("pending_copies", &self.tickets.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,301 @@
+//! What is known and computed of a sequence, and so what of it can be published.
+//!
+//! A block is *sealed* when it is full and its positions are both known (`tokens`) and computed (`computed`), told in either
+//! order: a scheduler that overlaps steps learns a token after the step that computed its position. A sealed block is published
+//! at once; its tokens are kept only until then.
+
+use alloc::vec::Vec;
+
+use super::error::OutOfMemory;
+use crate::error::{Field, LengthMismatch};
+use crate::pool::{Core, Purse, RawChain, Stopped, Worker};
+use crate::prefix::{Contents, ExtraKey, Prompt};
+
+/// Whether sealed blocks are published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Publishing {
+    /// Yes.
+    On,
+    /// The caller did not want it.
+    Off,
+    /// Not any more: the chain can't go on.
+    Ended,
+}
+
+/// The watermarks of a sequence, and the tokens of its positions that are not published.
+#[derive(Debug)]
+pub(super) struct Seal {
+    /// Positions whose tokens are known.
+    pub(super) known: usize,
+    /// Positions whose K/V is written.
+    pub(super) computed: usize,
+    pub(super) publishing: Publishing,
+    /// While publishing is on: the tokens from `start` on are those of the known positions behind the published blocks.
+    tokens: Vec<u32>,
+    start: usize,
+    /// One for each whole known block behind the published ones, or empty for none.
+    extra: Vec<ExtraKey>,
+    /// Likewise, if the engine supplies chain keys.
+    keys: Vec<u64>,
+    /// Whether it does; not known before the first whole block.
+    keyed: Option<bool>,
+}
+
+impl Seal {
+    pub(super) const fn new() -> Self {
+        Self {
+            known: 0,
+            computed: 0,
+            publishing: Publishing::Off,
+            tokens: Vec::new(),
+            start: 0,
+            extra: Vec::new(),
+            keys: Vec::new(),
+            keyed: None,
+        }
+    }
+
+    /// Room for the tokens of a prompt of which `published` blocks are found at most, and for the block that is being filled.
+    pub(super) fn reserve(
+        &mut self,
+        prompt: &Prompt<'_>,
+        block_size: usize,
+    ) -> Result<(), OutOfMemory> {
+        self.clear();
+        let enough = self.tokens.try_reserve(prompt.tokens.len() + block_size);
+        let enough = enough.and(self.extra.try_reserve(prompt.extra.len()));
+        enough
+            .and(self.keys.try_reserve(prompt.keys.len()))
+            .map_err(|_| OutOfMemory)
+    }
+
+    /// A new sequence, whose first `hit` blocks were found. There is room.
+    pub(super) fn begin(
+        &mut self,
+        prompt: &Prompt<'_>,
+        hit: usize,
+        block_size: usize,
+        insert: bool,
+    ) {
+        self.clear();
+        let len = prompt.tokens.len();
+        self.known = len;
+        self.computed = hit * block_size;
+        self.keyed = (len >= block_size).then_some(!prompt.keys.is_empty());
+        self.publishing = if insert {
+            self.tokens
+                .extend_from_slice(&prompt.tokens[hit * block_size..]);
+            self.extra
+                .extend_from_slice(prompt.extra.get(hit..).unwrap_or_default());
+            self.keys
+                .extend_from_slice(prompt.keys.get(hit..).unwrap_or_default());
+            Publishing::On
+        } else {
+            Publishing::Off
+        };
+    }
+
+    /// Takes down what the next unknown positions are. Changes nothing if that is refused.
+    pub(super) fn tell(
+        &mut self,
+        contents: &Contents<'_>,
+        published: usize,
+        block_size: usize,
+    ) -> Result<(), Untold> {
+        let Contents {
+            tokens,
+            extra,
+            keys,
+        } = *contents;
+        let known = self.known + tokens.len();
+        let filled = known / block_size - self.known / block_size;
+        let keyed = self.keyed.unwrap_or(!keys.is_empty());
+        for (what, got, expected) in [
+            (
+                Field::Extra,
+                extra.len(),
+                if extra.is_empty() { 0 } else { filled },
+            ),
+            (Field::Keys, keys.len(), if keyed { filled } else { 0 }),
+        ] {
+            if got != expected {
+                return Err(Untold::LengthMismatch(LengthMismatch {
+                    what,
+                    expected,
+                    got,
+                }));
+            }
+        }
+        if self.publishing == Publishing::On {
+            // Blocks told before without a key of their own have none.
+            let before = self.known / block_size - published;
+            let extra_before = if extra.is_empty() || !self.extra.is_empty() {
+                0
+            } else {
+                before
+            };
+            let extra_of_these = if extra.is_empty() && !self.extra.is_empty() {
+                filled
+            } else {
+                0
+            };
+            let enough = self.tokens.try_reserve(tokens.len());
+            let enough = enough.and(
+                self.extra
+                    .try_reserve(extra_before + extra.len().max(extra_of_these)),
+            );
+            enough
+                .and(self.keys.try_reserve(keys.len()))
+                .map_err(|_| Untold::OutOfMemory(OutOfMemory))?;
+            self.tokens.extend_from_slice(tokens);
+            let none = |n| core::iter::repeat_n(ExtraKey::NONE, n);
+            self.extra.extend(none(extra_before));
+            self.extra.extend_from_slice(extra);
+            self.extra.extend(none(extra_of_these));
+            self.keys.extend_from_slice(keys);
+        }
+        self.known = known;
+        if filled > 0 {
+            self.keyed = Some(keyed);
+        }
+        Ok(())
+    }
+
+    /// Sealed blocks.
+    fn sealed(&self, block_size: usize) -> usize {
+        self.known.min(self.computed) / block_size
+    }
+
+    /// Publishes what is sealed and not published. Duplicates are paid from what is available. Returns whether publishing ended
+    /// with this.
+    #[inline]
+    pub(super) fn publish(
+        &mut self,
+        core: &Core,
+        worker: &mut Worker,
+        chain: &mut RawChain,
+    ) -> bool {
+        let waiting = self.sealed(core.block_size).saturating_sub(chain.published);
+        waiting > 0
+            && self.publishing == Publishing::On
+            && self.publish_some(core, worker, chain, waiting)
+    }
+
+    fn publish_some(
+        &mut self,
+        core: &Core,
+        worker: &mut Worker,
+        chain: &mut RawChain,
+        blocks: usize,
+    ) -> bool {
+        let contents = Contents {
+            tokens: &self.tokens[self.start..][..blocks * core.block_size],
+            extra: self.extra.get(..blocks).unwrap_or_default(),
+            keys: self.keys.get(..blocks).unwrap_or_default(),
+        };
+        let mut purse = Purse::available(&core.credits);
+        let published = core.publish(worker, chain, &contents, blocks, &mut purse);
+        purse.close();
+        self.consume(published.stored + published.duplicates, core.block_size);
+        match published.stopped {
+            // A fork or a copy under way refers to the block: tried again later.
+            None | Some(Stopped::Shared) => false,
+            Some(_) => {
+                self.publishing = Publishing::Ended;
+                self.forget();
+                true
+            }
+        }
+    }
+
+    /// The first `blocks` are published: nothing of them is needed any more.
+    fn consume(&mut self, blocks: usize, block_size: usize) {
+        self.start += blocks * block_size;
+        self.extra.drain(..blocks.min(self.extra.len()));
+        self.keys.drain(..blocks.min(self.keys.len()));
+        if self.start * 2 >= self.tokens.len() {
+            self.tokens.drain(..self.start);
+            self.start = 0;
+        }
+    }
+
+    /// The sequence has `to` positions now, and its chain `published` blocks. `restored` gives the tokens between them, if the
+    /// chain had published them and they can be had.
+    pub(super) fn truncate(
+        &mut self,
+        to: usize,
+        published: usize,
+        restored: Option<impl Iterator<Item = u32>>,
+        unpublished: bool,
+        block_size: usize,
+    ) {
+        self.computed = self.computed.min(to);
+        self.known = self.known.min(to);
+        if self.publishing != Publishing::On {
+            return;
+        }
+        let base = published * block_size;
+        if unpublished {
+            self.forget();
+            match restored {
+                Some(tokens) => self.tokens.extend(tokens),
+                None => self.known = base,
+            }
+        } else {
+            self.tokens.truncate(self.start + self.known - base);
+            let whole = self.known / block_size - published;
+            self.extra.truncate(whole);
+            self.keys.truncate(whole);
+        }
+    }
+
+    /// A branch's copy.
+    pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), OutOfMemory> {
+        self.clear();
+        let tokens = &other.tokens[other.start..];
+        let enough = self.tokens.try_reserve(tokens.len());
+        let enough = enough.and(self.extra.try_reserve(other.extra.len()));
+        enough
+            .and(self.keys.try_reserve(other.keys.len()))
+            .map_err(|_| OutOfMemory)?;
+        self.tokens.extend_from_slice(tokens);
+        self.extra.extend_from_slice(&other.extra);
+        self.keys.extend_from_slice(&other.keys);
+        self.known = other.known;
+        self.computed = other.computed;
+        self.publishing = other.publishing;
+        self.keyed = other.keyed;
+        Ok(())
+    }
+
+    /// Forgets everything but its buffers.
+    pub(super) fn clear(&mut self) {
+        self.forget();
+        self.known = 0;
+        self.computed = 0;
+        self.publishing = Publishing::Off;
+        self.keyed = None;
+    }
+
+    fn forget(&mut self) {
+        self.tokens.clear();
+        self.start = 0;
+        self.extra.clear();
+        self.keys.clear();
+    }
+
+    /// Whether the lists have the lengths that the watermarks say.
+    pub(super) fn adds_up(&self, positions: usize, published: usize, block_size: usize) -> bool {
+        let marks = self.known.max(self.computed) <= positions
+            && published * block_size <= self.known.min(self.computed);
+        let on = self.publishing == Publishing::On;
+        marks && (!on || self.tokens.len() - self.start == self.known - published * block_size)
+    }
+}
+
+/// Why tokens were not taken down.
+#[derive(Debug)]
+pub(super) enum Untold {
+    LengthMismatch(LengthMismatch),
+    OutOfMemory(OutOfMemory),
+}

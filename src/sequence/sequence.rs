@@ -1,0 +1,188 @@
+//! One sequence: its table, its promise, and where its next position goes.
+
+use super::error::OutOfMemory;
+use super::growth::{Budget, Growth};
+use super::handle::Handle;
+use super::seal::Seal;
+use crate::block::BlockId;
+use crate::pool::{Core, RawChain};
+
+/// Where the next position goes: all that an append inside a block reads and writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor {
+    /// Who has the slot.
+    pub(super) handle: Handle,
+    /// Positions that the sequence has.
+    pub(super) positions: usize,
+    /// Positions below this can be appended with nothing else to do.
+    writable: usize,
+    /// The slot of position zero, if the whole sequence lay in a row with the block that is being filled.
+    origin: i64,
+}
+
+impl Cursor {
+    pub(super) const VACANT: Self = Self {
+        handle: Handle::NONE,
+        positions: 0,
+        writable: 0,
+        origin: 0,
+    };
+
+    /// A sequence whose next position needs a look at its table.
+    pub(super) const fn new(handle: Handle, positions: usize) -> Self {
+        Self {
+            handle,
+            positions,
+            writable: positions,
+            origin: 0,
+        }
+    }
+
+    /// The same place under another name.
+    pub(super) const fn renamed(self, handle: Handle) -> Self {
+        Self { handle, ..self }
+    }
+
+    /// Whether the next `n` positions lie in the block at hand.
+    #[inline]
+    pub(super) const fn has_room(&self, n: usize) -> bool {
+        n <= self.writable - self.positions
+    }
+
+    /// Appends `n` positions, for which there is room; returns the slot of the first.
+    #[inline]
+    pub(super) const fn advance(&mut self, n: usize) -> i64 {
+        let first = self.origin + slot_of_position(self.positions);
+        self.positions += n;
+        first
+    }
+
+    /// Whether the partial block at the end can be written to as it is.
+    pub(super) const fn is_open(&self) -> bool {
+        self.writable > self.positions
+    }
+
+    /// The next position needs a look at the table.
+    pub(super) const fn close(&mut self) {
+        self.writable = self.positions;
+    }
+
+    /// Goes on in the table's block for the next position, if it has one that nobody else sees.
+    pub(super) fn open(&mut self, table: &[BlockId], block_size: usize, end: usize) {
+        let entry = self.positions / block_size;
+        if let Some(block) = table.get(entry) {
+            self.writable = ((entry + 1) * block_size).min(end);
+            self.origin = slot_of(*block, block_size) - slot_of_position(entry * block_size);
+        } else {
+            self.close();
+        }
+    }
+}
+
+/// The slot of a block's first position.
+#[expect(
+    clippy::cast_possible_wrap,
+    reason = "ids have 25 bits and block sizes 17"
+)]
+pub(super) const fn slot_of(block: BlockId, block_size: usize) -> i64 {
+    block.get() as i64 * block_size as i64
+}
+
+#[expect(
+    clippy::cast_possible_wrap,
+    reason = "a table has less than 2^42 positions"
+)]
+pub(super) const fn slot_of_position(position: usize) -> i64 {
+    position as i64
+}
+
+/// The rest of a sequence.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    pub(super) chain: RawChain,
+    pub(super) seal: Seal,
+    pub(super) growth: Growth,
+    pub(super) budget: Budget,
+    pub(super) label: u64,
+    /// Positions that it may have at most.
+    pub(super) end: usize,
+    /// Credits set aside for blocks to come.
+    pub(super) promise: u32,
+    /// A credit set aside for the copy that the next write into its shared or published tail will take.
+    pub(super) copy_credit: bool,
+    /// Entries of the table from here on changed since it was last read.
+    pub(super) changed_from: usize,
+}
+
+impl Sequence {
+    pub(super) fn vacant(core: &Core) -> Self {
+        Self {
+            chain: RawChain::vacant(core),
+            seal: Seal::new(),
+            growth: Growth::OnDemand,
+            budget: Budget::Physical,
+            label: 0,
+            end: 0,
+            promise: 0,
+            copy_credit: false,
+            changed_from: 0,
+        }
+    }
+
+    /// Credits set aside for it in all.
+    pub(super) const fn credits(&self) -> u32 {
+        self.promise + self.copy_credit as u32
+    }
+
+    /// Blocks that a conservative budget counts for it.
+    pub(super) fn committed(&self) -> usize {
+        self.chain.ids.len() + self.credits() as usize
+    }
+
+    /// Whether the table's block for the next position is partly filled, and more of it can be written.
+    pub(super) const fn has_partial_tail(&self, positions: usize, block_size: usize) -> bool {
+        positions % block_size != 0 && positions < self.end
+    }
+
+    /// Room for a branch of `parent`, and all of it that is no reference.
+    pub(super) fn reserve_for(&mut self, parent: &Self, blocks: usize) -> Result<(), OutOfMemory> {
+        self.chain
+            .reserve_for(&parent.chain, blocks)
+            .map_err(|()| OutOfMemory)?;
+        self.seal.copy_from(&parent.seal)
+    }
+
+    /// A branch of `parent` with the first `blocks` of its table, whose references are its own already. It has no promise yet.
+    pub(super) fn become_branch(&mut self, parent: &Self, blocks: usize) {
+        let (ids, canonical) = self.chain.take_lists();
+        self.chain = parent.chain.copy(blocks, ids, canonical);
+        self.growth = parent.growth;
+        self.budget = parent.budget;
+        self.label = parent.label;
+        self.end = parent.end;
+        self.promise = 0;
+        self.copy_credit = false;
+        self.changed_from = 0;
+    }
+
+    /// Gives everything back. The buffers stay for the next sequence.
+    pub(super) fn release(&mut self, core: &Core) {
+        self.chain.release_and_clear(core);
+        core.credits.unreserve(self.credits());
+        self.promise = 0;
+        self.copy_credit = false;
+        self.seal.clear();
+    }
+}
+
+/// A number of blocks as credits count them: what there is of either is far below 2^32.
+pub(super) fn count(blocks: usize) -> u32 {
+    u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+/// Whether a block of the caller's table can be written to: it has no other owner and is not published.
+pub(super) fn is_alone(core: &Core, block: BlockId) -> bool {
+    core.state(block)
+        .load(crate::sync::Ordering::Acquire)
+        .is_private_alone()
+}

@@ -1,0 +1,112 @@
+//! What a scheduler learns from one step.
+
+use alloc::vec::Vec;
+
+use super::error::{AppendError, OutOfMemory};
+use super::ticket::CopyTicket;
+use crate::block::BlockId;
+
+/// What the engine has to know and do before it runs a step: filled by [`step`](crate::Sequences::step),
+/// [`append`](crate::Sequences::append) and [`ensure`](crate::Sequences::ensure). Kept by the caller, so that its lists are made once.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    pub(super) slots: Vec<i64>,
+    pub(super) copies: Vec<CopyTicket>,
+    pub(super) fresh: Vec<BlockId>,
+    pub(super) changes: Vec<TableChange>,
+    pub(super) failures: Vec<Failure>,
+}
+
+/// An entry of a block table that is new or another than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableChange {
+    /// Whose, by its place in the batch.
+    pub index: usize,
+    /// The entry of its table.
+    pub entry: usize,
+    /// What it is now.
+    pub block: BlockId,
+}
+
+/// A sequence of the batch that got nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Failure {
+    /// Its place in the batch.
+    pub index: usize,
+    /// Why.
+    pub error: AppendError,
+}
+
+impl Step {
+    /// Empty lists.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            copies: Vec::new(),
+            fresh: Vec::new(),
+            changes: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Where each appended position goes: `block id * block size + offset`, in the order of the batch. A sequence that failed has
+    /// none.
+    #[must_use]
+    pub fn slots(&self) -> &[i64] {
+        &self.slots
+    }
+
+    /// Copies to be made before the step writes.
+    pub fn copies(&self) -> &[CopyTicket] {
+        &self.copies
+    }
+
+    /// Blocks that are new in a table, for engines that zero memory: the destinations of copies are among them, so zero first.
+    #[must_use]
+    pub fn fresh(&self) -> &[BlockId] {
+        &self.fresh
+    }
+
+    /// Entries of block tables that changed.
+    #[must_use]
+    pub fn changes(&self) -> &[TableChange] {
+        &self.changes
+    }
+
+    /// Who got nothing, and why.
+    #[must_use]
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.slots.clear();
+        self.copies.clear();
+        self.fresh.clear();
+        self.changes.clear();
+        self.failures.clear();
+    }
+
+    /// A block that is new in a table.
+    pub(super) fn note(&mut self, index: usize, entry: usize, block: BlockId) {
+        self.fresh.push(block);
+        self.changes.push(TableChange {
+            index,
+            entry,
+            block,
+        });
+    }
+
+    /// Room for what one sequence of the batch may add.
+    pub(super) fn reserve(&mut self, positions: usize, blocks: usize) -> Result<(), OutOfMemory> {
+        self.slots
+            .try_reserve(positions)
+            .and(self.copies.try_reserve(1))
+            .and(self.fresh.try_reserve(blocks))
+            .and(self.changes.try_reserve(blocks))
+            .map_err(|_| OutOfMemory)
+    }
+}

@@ -1,0 +1,157 @@
+//! Copy tickets: a block's content is to be copied, and until it has been, both ends stay held.
+
+use alloc::vec::Vec;
+
+use super::error::{AppendError, OutOfMemory, Stale};
+use super::handle::{Handle, Name};
+use crate::block::BlockId;
+use crate::pool::{BlockList, Core, RawChain};
+use crate::sync::Ordering::Acquire;
+
+/// A copy that the engine has to make before the destination is written to or read: the first `positions` of `src` go to `dst`.
+///
+/// Both blocks stay held until the ticket is given to [`copied`](crate::Sequences::copied), whatever becomes of the sequences;
+/// the destination is not published before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use = "the copy has to be made, and the ticket given to `copied`"]
+pub struct CopyTicket {
+    /// The shared or published block.
+    pub src: BlockId,
+    /// The sequence's own block in its place.
+    pub dst: BlockId,
+    /// Positions from the start of the block.
+    pub positions: usize,
+    pub(super) name: Name,
+}
+
+/// What a pending ticket refers to.
+#[derive(Debug)]
+struct Pending {
+    name: Name,
+    /// From the root down: the path of a published source, the source, the destination. Empty if the place is vacant.
+    held: BlockList,
+    /// Whose copy it is.
+    owner: Handle,
+}
+
+/// The pending tickets of a registry.
+#[derive(Debug, Default)]
+pub(super) struct Tickets {
+    places: Vec<Pending>,
+    /// The next place to be used is the last.
+    vacant: Vec<u32>,
+}
+
+impl Tickets {
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.vacant.len()
+    }
+
+    /// Makes a place for one more.
+    fn reserve(&mut self) -> Result<(), OutOfMemory> {
+        if self.vacant.is_empty() {
+            let place = self.places.len();
+            let enough = self.places.try_reserve(1);
+            enough
+                .and(self.vacant.try_reserve(place + 1))
+                .map_err(|_| OutOfMemory)?;
+            self.places.push(Pending {
+                name: Name::NONE,
+                held: BlockList::new(),
+                owner: Handle::NONE,
+            });
+            self.vacant.push(u32::try_from(place).unwrap_or(u32::MAX));
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<&mut Pending> {
+        self.vacant
+            .last()
+            .map(|&place| &mut self.places[place as usize])
+    }
+
+    /// Prepares a ticket for the copy of the block at the end of a chain: all that can fail. A published source needs its path,
+    /// as no idle block may have a held one below it.
+    pub(super) fn prepare(
+        &mut self,
+        core: &Core,
+        chain: &RawChain,
+        src: BlockId,
+    ) -> Result<(), AppendError> {
+        self.reserve()?;
+        let Some(next) = self.next() else {
+            return Err(OutOfMemory.into());
+        };
+        let published = core.state(src).load(Acquire).is_published();
+        let path = chain.nodes().take(if published { usize::MAX } else { 0 });
+        next.held
+            .try_reserve(path.len() + 2)
+            .map_err(|_| OutOfMemory)?;
+        core.hold_all(path.clone(), 1)?;
+        next.held.extend(path);
+        Ok(())
+    }
+
+    /// The prepared ticket is not wanted after all.
+    pub(super) fn cancel(&mut self, core: &Core) {
+        if let Some(next) = self.next() {
+            core.release(next.held.drain(..).rev());
+        }
+    }
+
+    /// Issues the prepared ticket. The sequence's reference on the source becomes the ticket's; the destination gets one more.
+    pub(super) fn issue(
+        &mut self,
+        core: &Core,
+        owner: Handle,
+        (src, dst): (BlockId, BlockId),
+        positions: usize,
+    ) -> CopyTicket {
+        let place = self.vacant.pop().map_or(0, |place| place as usize);
+        let name = Name::new(place, core.next_epoch());
+        let pending = &mut self.places[place];
+        pending.name = name;
+        pending.owner = owner;
+        // The destination is the sequence's alone, so it can have one more owner.
+        let counted = core.hold(dst, 1);
+        debug_assert!(counted.is_ok());
+        pending.held.extend([src, dst]);
+        CopyTicket {
+            src,
+            dst,
+            positions,
+            name,
+        }
+    }
+
+    /// The copy has been made: gives the references back, and says whose it was.
+    pub(super) fn settle(&mut self, core: &Core, ticket: &CopyTicket) -> Result<Handle, Stale> {
+        let place = ticket.name.slot();
+        let pending = self
+            .places
+            .get_mut(place)
+            .filter(|pending| pending.name == ticket.name && ticket.name != Name::NONE)
+            .ok_or(Stale)?;
+        pending.name = Name::NONE;
+        core.release(pending.held.drain(..).rev());
+        self.vacant.push(u32::try_from(place).unwrap_or(u32::MAX));
+        Ok(pending.owner)
+    }
+
+    /// Every reference of a pending ticket.
+    pub(super) fn held(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.places
+            .iter()
+            .flat_map(|pending| pending.held.iter().copied())
+    }
+
+    /// Gives everything back.
+    pub(super) fn release(&mut self, core: &Core) {
+        for pending in &mut self.places {
+            core.release(pending.held.drain(..).rev());
+            pending.name = Name::NONE;
+        }
+    }
+}

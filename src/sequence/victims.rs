@@ -1,0 +1,79 @@
+//! Whom to preempt: what each would really free.
+
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+
+use super::Sequences;
+use super::error::Stale;
+use super::handle::Handle;
+use crate::block::BlockId;
+use crate::sync::Ordering::Acquire;
+
+/// A sequence to preempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Victim {
+    /// Which.
+    pub handle: Handle,
+    /// Blocks that become available by its end, if those before it in the list have ended: blocks that nobody else holds, and
+    /// its promise.
+    pub blocks: usize,
+}
+
+impl Sequences {
+    /// Chooses whom to preempt so that `need` blocks become available, in the caller's order, and puts them into `victims` (which is
+    /// cleared first). Returns how many blocks they free together: less than `need` if all of them do not free enough.
+    ///
+    /// Skipped are those that free nothing: all they have is shared with sequences that stay. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Stale`]: a handle names nothing. The list is empty then.
+    ///
+    /// A look at each block of those considered. Allocates.
+    pub fn select_victims(
+        &self,
+        order: &[Handle],
+        need: usize,
+        victims: &mut Vec<Victim>,
+    ) -> Result<usize, Stale> {
+        victims.clear();
+        for &handle in order {
+            self.registry.find(handle)?;
+        }
+        let core = self.core();
+        // References that those chosen, and the one that is looked at, will give back.
+        let mut given: HashMap<BlockId, u64> = HashMap::new();
+        let mut freed = 0;
+        for &handle in order {
+            if freed >= need {
+                break;
+            }
+            if victims
+                .iter()
+                .any(|victim: &Victim| victim.handle == handle)
+            {
+                continue;
+            }
+            let (_, sequence) = self.registry.get(handle)?;
+            let mut blocks = sequence.credits() as usize;
+            for block in sequence.chain.held() {
+                let given = given.entry(block).or_default();
+                *given += 1;
+                let references = core.state(block).load(Acquire).references();
+                blocks += usize::from(*given == references);
+            }
+            if blocks > 0 {
+                victims.push(Victim { handle, blocks });
+                freed += blocks;
+            } else {
+                for block in sequence.chain.held() {
+                    if let Some(given) = given.get_mut(&block) {
+                        *given -= 1;
+                    }
+                }
+            }
+        }
+        Ok(freed)
+    }
+}
