@@ -4,8 +4,9 @@
 //!
 //! * [`Format`]: which row format a trace has;
 //! * [`ParseError`], [`Reason`]: the file, the line and what is wrong with it;
-//! * [`Request`], [`Ids`]: one request;
-//! * [`Reader`], [`parse`]: from a file or from memory, plain or compressed;
+//! * [`Request`], [`Ids`], [`Turn`]: one request, and its place in a session;
+//! * [`sessions()`]: the requests of each session;
+//! * [`Reader`], [`parse`]: requests from a file or from memory, plain or compressed;
 //! * [`chat()`]: a workload made from a seed, for those who have no trace;
 //! * [`Content`]: the tokens of a request, and how many blocks it has.
 //!
@@ -18,10 +19,13 @@ mod chat;
 mod content;
 mod error;
 mod format;
+mod json;
+mod lines;
 mod mooncake;
 mod random;
 mod reader;
 mod request;
+mod sessions;
 
 use alloc::vec::Vec;
 
@@ -29,8 +33,10 @@ pub use chat::chat;
 pub use content::Content;
 pub use error::{ParseError, Reason};
 pub use format::Format;
-pub use reader::{MAX_LINE_BYTES, Reader};
-pub use request::{Ids, Listing, Request, Run};
+pub use lines::MAX_LINE_BYTES;
+pub use reader::Reader;
+pub use request::{Ids, Listing, Request, Run, Stop, Turn};
+pub use sessions::sessions;
 
 /// Reads a whole trace from memory, plain or compressed with gzip; `format` is detected if it is `None`.
 ///
@@ -43,7 +49,7 @@ pub use request::{Ids, Listing, Request, Run};
 /// ```
 ///
 /// # Errors
-/// The first line that is malformed or of a format that is not supported, with its reason.
+/// The first line that is malformed, with its reason; [`Reason::Trees`] for trees, which are no requests.
 pub fn parse(format: Option<Format>, bytes: &[u8]) -> Result<Vec<Request>, ParseError> {
     Reader::new(bytes, format)?.collect()
 }
@@ -119,10 +125,14 @@ mod tests {
             message(Some(Format::Mooncake), b"{\"a\": \"\xff\"}"),
             "line 1: not UTF-8 at column 8"
         );
-        assert!(message(Some(Format::Tree), b"").contains("comes with sequences"));
-        assert!(
-            message(None, br#"{"session":1,"t":0.0,"runs":[[1,2]]}"#)
-                .contains("the format `sessions`")
+        let node =
+            br#"{"problem":0,"step":-1,"node":0,"parent":-1,"new_tokens":7,"value":null,"keep":1}"#;
+        for said in [message(Some(Format::Tree), b""), message(None, node)] {
+            assert!(said.contains("need serve mode"), "{said}");
+        }
+        assert_eq!(
+            message(None, br#"{"session":1,"t":0.0,"runs":[[1,2]]}"#),
+            "line 1: not a row in JSON: missing field `agent` at column 36"
         );
         let mut cut = gzip(ROWS.as_bytes());
         cut.truncate(cut.len() - 12);
