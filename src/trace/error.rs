@@ -80,7 +80,7 @@ pub enum Reason {
         /// What it is of.
         found: Format,
     },
-    /// Requests are asked for, and the rows are nodes of trees.
+    /// Requests are asked for, and the rows are nodes of trees, which [`TreeReader`](super::TreeReader) reads.
     Trees,
 }
 

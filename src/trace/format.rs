@@ -16,7 +16,7 @@ pub enum Format {
     Mooncake,
     /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens`; each request has a content of its own.
     Azure,
-    /// JSON lines with the nodes of reasoning trees, which are no requests.
+    /// JSON lines with the nodes of reasoning trees, which are no requests: [`TreeReader`](super::TreeReader) reads them.
     Tree,
     /// JSON lines with the requests of agent sessions; ids are local to a session, and each request knows its
     /// [`Turn`](super::Turn).

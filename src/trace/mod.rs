@@ -7,6 +7,8 @@
 //! * [`Request`], [`Ids`], [`Turn`]: one request, and its place in a session;
 //! * [`sessions()`]: the requests of each session;
 //! * [`Reader`], [`parse`]: requests from a file or from memory, plain or compressed;
+//! * [`Problem`], [`Node`]: one reasoning tree;
+//! * [`TreeReader`], [`parse_trees`]: the same for trees;
 //! * [`chat()`]: a workload made from a seed, for those who have no trace;
 //! * [`Content`]: the tokens of a request, and how many blocks it has.
 //!
@@ -26,6 +28,8 @@ mod random;
 mod reader;
 mod request;
 mod sessions;
+mod tree;
+mod tree_reader;
 
 use alloc::vec::Vec;
 
@@ -37,6 +41,8 @@ pub use lines::MAX_LINE_BYTES;
 pub use reader::Reader;
 pub use request::{Ids, Listing, Request, Run, Stop, Turn};
 pub use sessions::sessions;
+pub use tree::{Node, Problem};
+pub use tree_reader::TreeReader;
 
 /// Reads a whole trace from memory, plain or compressed with gzip; `format` is detected if it is `None`.
 ///
@@ -54,6 +60,23 @@ pub fn parse(format: Option<Format>, bytes: &[u8]) -> Result<Vec<Request>, Parse
     Reader::new(bytes, format)?.collect()
 }
 
+/// Reads a whole trace of trees from memory, plain or compressed with gzip.
+///
+/// ```
+/// use kvblock::trace;
+///
+/// let text = br#"{"problem": 0, "step": -1, "node": 0, "parent": -1, "new_tokens": 7, "value": null, "keep": 1}
+/// {"problem": 0, "step": 0, "node": 1, "parent": 0, "new_tokens": 17, "value": 3, "keep": 1}"#;
+/// let problems = trace::parse_trees(text).expect("the rows of one tree");
+/// assert_eq!(problems[0].nodes()[1].tokens, 24);
+/// ```
+///
+/// # Errors
+/// The first line that is malformed or does not fit to those before it, with its reason.
+pub fn parse_trees(bytes: &[u8]) -> Result<Vec<Problem>, ParseError> {
+    TreeReader::new(bytes)?.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::string::{String, ToString};
@@ -69,6 +92,15 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn plain_and_compressed_trees_are_the_same() {
+        let text =
+            br#"{"problem":0,"step":-1,"node":0,"parent":-1,"new_tokens":7,"value":null,"keep":1}"#;
+        let plain = parse_trees(text).unwrap();
+        assert_eq!(plain.len(), 1);
+        assert_eq!(parse_trees(&gzip(text)).unwrap(), plain);
     }
 
     fn message(format: Option<Format>, bytes: &[u8]) -> String {
@@ -164,6 +196,9 @@ mod tests {
             b"TIMESTAMP,ContextTokens,GeneratedTokens\r\n",
         ] {
             assert_eq!(parse(None, bytes), Ok(Vec::new()));
+        }
+        for bytes in [&b""[..], b"\n\r\n  \n"] {
+            assert_eq!(parse_trees(bytes), Ok(Vec::new()));
         }
     }
 
