@@ -156,6 +156,39 @@ fn another_block_size_cuts_the_prompts_anew() {
 }
 
 #[test]
+fn sessions_share_no_ids_and_their_agents_do() {
+    let scratch = Scratch::new("sessions");
+    let row = |session, agent, runs| {
+        format!(
+            "{{\"session\":{session},\"agent\":{agent},\"t\":0.5,\"input_length\":200,\"output_length\":1,\"runs\":{runs}}}\n"
+        )
+    };
+    let rows = [
+        row(1, 0, "[[1,3]]"),
+        row(1, 1, "[[1,2],[9,1]]"),
+        row(2, 0, "[[1,3]]"),
+    ]
+    .concat();
+    let trace = scratch.write("rows.jsonl", rows.as_bytes());
+    // 64 tokens an id; cut anew, no token of one session is of another.
+    for (block_size, distinct, lookups, hits) in [
+        ("64", "7", "9", "2"),
+        ("200", "3", "3", "0"),
+        ("1", "472", "600", "128"),
+    ] {
+        let options = ["--block-size", block_size, "--capacity", "1"];
+        let result = scratch.replay(&trace, &options);
+        result.has("format", "\"sessions\"");
+        result.has("id_tokens", "64");
+        result.has("requests", "3");
+        result.has("distinct_blocks", distinct);
+        result.has("lookups", lookups);
+        result.has("hits", hits);
+        result.has("held_at_end", "0");
+    }
+}
+
+#[test]
 fn prompts_of_a_csv_trace_share_nothing() {
     let scratch = Scratch::new("azure");
     let row = "2023-11-16 18:15:46.6805900,40,44\r\n";
@@ -223,14 +256,18 @@ fn what_cannot_be_replayed_ends_the_program_with_code_2() {
         .display()
         .to_string();
     let empty = scratch.write("empty.jsonl", b"\n").display().to_string();
+    let node =
+        br#"{"problem":0,"step":-1,"node":0,"parent":-1,"new_tokens":7,"value":null,"keep":1}"#;
+    let trees = scratch.write("trees.jsonl", node).display().to_string();
     let directory = scratch.directory.display().to_string();
     let unwritable = scratch.path("no/such/directory.json").display().to_string();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&[&empty], "no requests"),
         (&[&directory], "cannot be read"),
         (&["no/such/trace.jsonl"], "cannot be read"),
-        (&[&trace, "--format", "tree"], "comes with sequences"),
-        (&[&trace, "--format", "sessions"], "comes with sequences"),
+        (&[&trace, "--format", "tree"], "need serve mode"),
+        (&[&trees], "need serve mode"),
+        (&[&trace, "--format", "sessions"], "the format `mooncake`"),
         (&[&trace, "--json", &unwritable], "cannot be written"),
         (&[&trace, "--json", &trace], "would overwrite the trace"),
         (

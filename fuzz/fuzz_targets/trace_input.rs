@@ -1,12 +1,14 @@
 //! The trace parsers never panic, whatever the bytes: they give requests, or say what is wrong and where.
 //!
-//! The first byte chooses the format (or none, so that it is detected) and how contents are cut; the rest is the file. What
-//! was read must be the same when it is written as rows and read again, and its contents must be whole blocks.
+//! The first byte chooses the format (or none, so that it is detected) and how contents are cut; the rest is the file, read
+//! as requests and as trees. What was read must be the same when it is written as rows and read again, contents must be
+//! whole blocks, and a tree must be one.
 #![no_main]
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use kvblock::trace::{self, Content, Format, Request};
+use kvblock::trace::{self, Content, Format, Node, ParseError, Problem, Request, Stop, Turn};
 use libfuzzer_sys::fuzz_target;
 
 /// Tokens of an id, tokens of a block.
@@ -26,14 +28,31 @@ fuzz_target!(|data: &[u8]| {
         3 => Some(Format::Tree),
         _ => Some(Format::Sessions),
     };
-    let requests = match trace::parse(format, bytes) {
-        Ok(requests) => requests,
-        Err(error) => {
-            assert!(!error.reason.to_string().is_empty());
-            assert!(error.line.is_none_or(|line| line > 0));
-            return;
+    match trace::parse_trees(bytes) {
+        Ok(problems) => {
+            problems.iter().for_each(is_a_tree);
+            reads_trees_again(&problems);
         }
-    };
+        Err(error) => says_what_and_where(&error),
+    }
+    match trace::parse(format, bytes) {
+        Ok(requests) => check_requests(choice, &requests),
+        Err(error) => says_what_and_where(&error),
+    }
+});
+
+fn says_what_and_where(error: &ParseError) {
+    assert!(!error.reason.to_string().is_empty());
+    assert!(error.line.is_none_or(|line| line > 0));
+}
+
+fn check_requests(choice: u8, requests: &[Request]) {
+    let mut sessions: Vec<_> = trace::sessions(requests)
+        .filter_map(|session| session[0].turn)
+        .map(|turn| turn.session)
+        .collect();
+    sessions.sort_unstable();
+    assert!(sessions.windows(2).all(|pair| pair[0] != pair[1]));
     if requests
         .iter()
         .map(|request| request.ids.len())
@@ -43,15 +62,16 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     for as_runs in [true, false] {
-        reads_again_what_it_wrote(&requests, as_runs);
+        reads_again_what_it_wrote(requests, as_runs);
     }
+    reads_sessions_again(requests);
     let (id_tokens, block_size) = CUTS[usize::from(choice / 5) % CUTS.len()];
     has_whole_blocks(
-        &requests,
+        requests,
         &Content::new(u64::from(choice), id_tokens, block_size),
         block_size,
     );
-});
+}
 
 fn reads_again_what_it_wrote(requests: &[Request], as_runs: bool) {
     let mut text = String::new();
@@ -79,6 +99,105 @@ fn reads_again_what_it_wrote(requests: &[Request], as_runs: bool) {
         assert_eq!(again.ids, request.ids);
         assert_eq!(again.input_length, request.input_length);
         assert_eq!(again.output_length, request.output_length);
+    }
+}
+
+/// The requests that are of sessions; times are left out, as reading a decimal may round it.
+fn reads_sessions_again(requests: &[Request]) {
+    let mut text = String::new();
+    let mut written = Vec::new();
+    for request in requests {
+        let Some(turn) = request.turn else {
+            continue;
+        };
+        let stop = match turn.stop {
+            Some(Stop::ToolUse) => "tool_use",
+            Some(Stop::EndTurn) => "end_turn",
+            _ => "",
+        };
+        let runs = request.ids.runs().iter();
+        let runs: Vec<_> = runs
+            .map(|run| {
+                assert_eq!(run.first() >> 32, u64::from(turn.session));
+                assert_eq!(run.last() >> 32, u64::from(turn.session));
+                format!("[{},{}]", run.first() & 0xffff_ffff, run.count())
+            })
+            .collect();
+        let (Turn { session, agent, .. }, runs) = (turn, runs.join(","));
+        let (input, output) = (request.input_length, request.output_length);
+        writeln!(
+            text,
+            "{{\"session\":{session},\"agent\":{agent},\"t\":0,\"input_length\":{input},\"output_length\":{output},\"stop\":\"{stop}\",\"runs\":[{runs}]}}"
+        )
+        .expect("a string takes all");
+        let mut request = request.clone();
+        request.timestamp = Duration::ZERO;
+        request.turn = Some(Turn {
+            api_time: None,
+            ..turn
+        });
+        written.push(request);
+    }
+    assert_eq!(trace::parse(None, text.as_bytes()), Ok(written));
+}
+
+fn is_a_tree(problem: &Problem) {
+    let nodes = problem.nodes();
+    assert_eq!(nodes[0].parent, None);
+    assert_eq!(nodes[0].tokens, u64::from(nodes[0].new_tokens));
+    let mut before = 0..1;
+    for step in problem.steps() {
+        assert_eq!(step.start, before.end);
+        assert!(!step.is_empty());
+        for node in &nodes[step.clone()] {
+            let parent = node.parent.expect("a node that is not the root");
+            assert!(before.contains(&parent) && nodes[parent].keep);
+            assert_eq!(
+                node.tokens,
+                nodes[parent].tokens + u64::from(node.new_tokens)
+            );
+        }
+        before = step;
+    }
+    assert_eq!(before.end, nodes.len());
+}
+
+/// Values are left out, as reading a decimal may round it.
+fn reads_trees_again(problems: &[Problem]) {
+    let mut text = String::new();
+    for problem in problems {
+        let nodes = problem.nodes();
+        let steps = problem.steps().enumerate();
+        let steps = steps.flat_map(|(step, places)| places.map(move |_| step.to_string()));
+        for (node, step) in nodes
+            .iter()
+            .zip(["-1".to_string()].into_iter().chain(steps))
+        {
+            let parent = node
+                .parent
+                .map_or("-1".to_string(), |parent| nodes[parent].number.to_string());
+            writeln!(
+                text,
+                "{{\"problem\":{},\"step\":{step},\"node\":{},\"parent\":{parent},\"new_tokens\":{},\"value\":null,\"keep\":{}}}",
+                problem.number(),
+                node.number,
+                node.new_tokens,
+                u8::from(node.keep)
+            )
+            .expect("a string takes all");
+        }
+    }
+    let again = trace::parse_trees(text.as_bytes()).expect("well-formed rows");
+    assert_eq!(again.len(), problems.len());
+    for (again, problem) in again.iter().zip(problems) {
+        assert_eq!(again.number(), problem.number());
+        assert!(again.steps().eq(problem.steps()));
+        let without_value = |node: &Node| Node {
+            value: None,
+            ..*node
+        };
+        let expected = problem.nodes().iter().map(without_value);
+        assert!(again.nodes().iter().copied().eq(expected));
     }
 }
 

@@ -4,7 +4,6 @@
 //! `+00:00`. Nothing is said about contents, so each request has its own.
 //! Source: <https://github.com/Azure/AzurePublicDataset> (Splitwise, ISCA 2024).
 
-use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use super::error::Reason;
@@ -23,10 +22,9 @@ pub(super) fn parse_row(line: &str) -> Result<Request, Reason> {
             found: line.split(',').count(),
         });
     };
-    let timestamp = parse_time(time).ok_or_else(|| Reason::Field {
-        name: "TIMESTAMP",
-        expected: "a time such as 2023-11-16 18:15:46.6805900",
-        value: shorten(time),
+    let timestamp = parse_time(time).ok_or_else(|| {
+        let expected = "a time such as 2023-11-16 18:15:46.6805900";
+        Reason::field("TIMESTAMP", expected, time)
     })?;
     Ok(Request {
         timestamp,
@@ -34,28 +32,14 @@ pub(super) fn parse_row(line: &str) -> Result<Request, Reason> {
         output_length: parse_tokens("GeneratedTokens", generated)?,
         ids: Ids::new(),
         listing: Listing::Own,
+        turn: None,
     })
 }
 
 fn parse_tokens(name: &'static str, field: &str) -> Result<u64, Reason> {
-    field.parse().map_err(|_| Reason::Field {
-        name,
-        expected: "a whole number of tokens",
-        value: shorten(field),
-    })
-}
-
-/// The field, or its first characters if it is long.
-fn shorten(field: &str) -> String {
-    const SHOWN: usize = 40;
-    match field.char_indices().nth(SHOWN) {
-        None => field.to_string(),
-        Some((end, _)) => {
-            let mut short = field[..end].to_string();
-            short.push_str("...");
-            short
-        }
-    }
+    field
+        .parse()
+        .map_err(|_| Reason::field(name, "a whole number of tokens", field))
 }
 
 /// The time since 1970, or `None` if the text is no such time.
@@ -145,6 +129,8 @@ fn days_since_1970(year: u32, month: u32, day: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]

@@ -44,6 +44,7 @@ pub fn chat(seed: u64) -> Vec<Request> {
                 output_length,
                 ids: listed(&system, next_id, history),
                 listing: Listing::Runs,
+                turn: None,
             });
             history += output_length;
             time_ms += output_length * TOKEN_MS + random.skewed(MEAN_PAUSE_MS);

@@ -1,8 +1,9 @@
 //! The tokens of a request, made from its ids, and the blocks that they fill.
 //!
 //! A trace says which contents are equal, not what they are. So each id is given `id_tokens` tokens, always the same for
-//! the same id and seed, and different for different ids: the first token is a bijection of the id's lower half, the
-//! second of its upper half (with one token an id: different below 2^32). What a prompt has beyond its ids is its own.
+//! the same id and seed, and different for different ids: the second token is a bijection of the id's upper half, the
+//! first, for each upper half, of its lower half (with one token an id: different below 2^32). What a prompt has beyond its
+//! ids is its own.
 //!
 //! ```text
 //! block_size = id_tokens:   one block an id, also where the trace lists a partial last one
@@ -162,7 +163,9 @@ fn distinct_ids(requests: &[Request]) -> u64 {
 /// Appends the first `count` tokens of `id`.
 fn push_tokens(seed: u64, id: u64, count: usize, tokens: &mut Vec<u32>) {
     let key = mix(seed);
-    let leading = [mix_32(low(id) ^ low(key)), mix_32(high(id) ^ high(key))];
+    let upper = mix_32(high(id) ^ high(key));
+    // The upper half moves the first token too (not below 2^32), or ids that differ in it would begin alike.
+    let leading = [mix_32(low(id) ^ low(key) ^ mix_32(high(id))), upper];
     tokens.extend_from_slice(&leading[..count.min(leading.len())]);
     let base = mix(id ^ key);
     tokens.extend((leading.len()..count).map(|at| {
@@ -235,6 +238,15 @@ mod tests {
             ids.len() - 1,
             "only 0 and 0 << 32 are the same id"
         );
+    }
+
+    #[test]
+    fn ids_that_differ_in_their_upper_halves_only_differ_in_their_first_tokens() {
+        let content = Content::new(0, 1, 1);
+        let ids: Vec<u64> = (0..1_000).map(|session| session << 32 | 1).collect();
+        let made = tokens(&content, &listed(&ids, 0), 0);
+        let different: HashSet<_> = made.iter().collect();
+        assert_eq!(different.len(), ids.len());
     }
 
     #[test]

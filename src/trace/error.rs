@@ -1,5 +1,6 @@
 //! Why a trace could not be read: the file, the line and the reason.
 
+use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
@@ -72,8 +73,49 @@ pub enum Reason {
     TwoListings,
     /// The first line is of no format that is known.
     UnknownFormat,
-    /// The line is of a format that is known and not supported yet.
-    Unsupported(Format),
+    /// The row is of another format than the rows before it, or than the one that was asked for.
+    OtherFormat {
+        /// What the row must be of.
+        expected: Format,
+        /// What it is of.
+        found: Format,
+    },
+    /// Requests are asked for, and the rows are nodes of trees, which [`TreeReader`](super::TreeReader) reads.
+    Trees,
+}
+
+impl ParseError {
+    pub(super) const fn without_place(reason: Reason) -> Self {
+        Self {
+            file: None,
+            line: None,
+            reason,
+        }
+    }
+}
+
+impl Reason {
+    /// A field with a value that it cannot have.
+    pub(super) fn field(name: &'static str, expected: &'static str, value: &str) -> Self {
+        Self::Field {
+            name,
+            expected,
+            value: shorten(value),
+        }
+    }
+}
+
+/// The text, or its first characters if it is long.
+fn shorten(text: &str) -> String {
+    const SHOWN: usize = 40;
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let mut short = text[..end].to_owned();
+            short.push_str("...");
+            short
+        }
+    }
 }
 
 impl fmt::Display for ParseError {
@@ -107,11 +149,14 @@ impl fmt::Display for Reason {
             Self::TooManyIds { max } => write!(f, "more than {max} ids in one row"),
             Self::TwoListings => f.write_str("both `hash_ids` and `runs`, where one of them is expected"),
             Self::UnknownFormat => f.write_str(
-                "the first line is of no known format (Mooncake JSON lines or Azure CSV); if it is one of them, name it with --format",
+                "the first line is of no known format (JSON lines of Mooncake, of sessions or of trees, or Azure CSV); if it is one of them, name it with --format",
             ),
-            Self::Unsupported(format) => {
-                write!(f, "a row of the format `{format}`, which comes with sequences and is not supported yet")
+            Self::OtherFormat { expected, found } => {
+                write!(f, "a row of the format `{found}`, where one of the format `{expected}` is expected")
             }
+            Self::Trees => f.write_str(
+                "rows of the format `tree` are nodes of reasoning trees and not requests: they need serve mode",
+            ),
         }
     }
 }

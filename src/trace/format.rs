@@ -1,8 +1,7 @@
 //! Which row format a trace has, told from its first line.
 //!
 //! The row formats are those of the published traces: Mooncake's JSON lines, the CSV of the Azure LLM inference traces,
-//! and two JSON line formats (reasoning trees, agent sessions) which are recognised so that the reader can say that they
-//! are not supported yet.
+//! and JSON lines of agent sessions and of reasoning trees. The rows of all but the last are requests.
 
 use core::fmt;
 
@@ -17,9 +16,10 @@ pub enum Format {
     Mooncake,
     /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens`; each request has a content of its own.
     Azure,
-    /// JSON lines with the nodes of reasoning trees. Recognised, not supported yet.
+    /// JSON lines with the nodes of reasoning trees, which are no requests: [`TreeReader`](super::TreeReader) reads them.
     Tree,
-    /// JSON lines with the requests of agent sessions. Recognised, not supported yet.
+    /// JSON lines with the requests of agent sessions; ids are local to a session, and each request knows its
+    /// [`Turn`](super::Turn).
     Sessions,
 }
 
@@ -31,32 +31,31 @@ impl Format {
     #[must_use]
     pub fn detect(line: &str) -> Option<Self> {
         let line = line.trim();
-        if line.starts_with('{') {
-            return Self::of_object(line);
+        if !line.starts_with('{') {
+            return Self::of_csv(line);
         }
+        let Ok(keys) = serde_json::from_str::<Keys>(line) else {
+            return Some(Self::Mooncake);
+        };
+        keys.format()
+            .or_else(|| keys.has_request().then_some(Self::Mooncake))
+    }
+
+    /// The format that `line` is a row of beyond doubt, or `None`. O(length of the line).
+    pub(super) fn of_row(line: &str) -> Option<Self> {
+        let line = line.trim();
+        if line.starts_with('{') {
+            serde_json::from_str::<Keys>(line).ok()?.format()
+        } else {
+            Self::of_csv(line)
+        }
+    }
+
+    fn of_csv(line: &str) -> Option<Self> {
         let mut fields = line.split(',');
         let first = fields.next().unwrap_or_default();
         let is_csv = fields.count() == 2 && (is_azure_header(line) || starts_with_date(first));
         is_csv.then_some(Self::Azure)
-    }
-
-    fn of_object(line: &str) -> Option<Self> {
-        let Ok(keys) = serde_json::from_str::<Keys>(line) else {
-            return Some(Self::Mooncake);
-        };
-        if keys.problem.is_some() && keys.node.is_some() {
-            Some(Self::Tree)
-        } else if keys.session.is_some() && keys.t.is_some() && keys.timestamp.is_none() {
-            Some(Self::Sessions)
-        } else if keys.timestamp.is_some()
-            || keys.input_length.is_some()
-            || keys.hash_ids.is_some()
-            || keys.runs.is_some()
-        {
-            Some(Self::Mooncake)
-        } else {
-            None
-        }
     }
 }
 
@@ -101,6 +100,26 @@ struct Keys {
     t: Option<IgnoredAny>,
     problem: Option<IgnoredAny>,
     node: Option<IgnoredAny>,
+}
+
+impl Keys {
+    /// The format that has these keys and that no other one has.
+    const fn format(&self) -> Option<Format> {
+        if self.problem.is_some() && self.node.is_some() {
+            Some(Format::Tree)
+        } else if self.timestamp.is_some() {
+            Some(Format::Mooncake)
+        } else if self.session.is_some() && self.t.is_some() {
+            Some(Format::Sessions)
+        } else {
+            None
+        }
+    }
+
+    /// Whether there is anything of a request, its time aside.
+    const fn has_request(&self) -> bool {
+        self.input_length.is_some() || self.hash_ids.is_some() || self.runs.is_some()
+    }
 }
 
 #[cfg(test)]

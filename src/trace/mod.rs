@@ -4,8 +4,11 @@
 //!
 //! * [`Format`]: which row format a trace has;
 //! * [`ParseError`], [`Reason`]: the file, the line and what is wrong with it;
-//! * [`Request`], [`Ids`]: one request;
-//! * [`Reader`], [`parse`]: from a file or from memory, plain or compressed;
+//! * [`Request`], [`Ids`], [`Turn`]: one request, and its place in a session;
+//! * [`sessions()`]: the requests of each session;
+//! * [`Reader`], [`parse`]: requests from a file or from memory, plain or compressed;
+//! * [`Problem`], [`Node`]: one reasoning tree;
+//! * [`TreeReader`], [`parse_trees`]: the same for trees;
 //! * [`chat()`]: a workload made from a seed, for those who have no trace;
 //! * [`Content`]: the tokens of a request, and how many blocks it has.
 //!
@@ -18,10 +21,15 @@ mod chat;
 mod content;
 mod error;
 mod format;
+mod json;
+mod lines;
 mod mooncake;
 mod random;
 mod reader;
 mod request;
+mod sessions;
+mod tree;
+mod tree_reader;
 
 use alloc::vec::Vec;
 
@@ -29,8 +37,12 @@ pub use chat::chat;
 pub use content::Content;
 pub use error::{ParseError, Reason};
 pub use format::Format;
-pub use reader::{MAX_LINE_BYTES, Reader};
-pub use request::{Ids, Listing, Request, Run};
+pub use lines::MAX_LINE_BYTES;
+pub use reader::Reader;
+pub use request::{Ids, Listing, Request, Run, Stop, Turn};
+pub use sessions::sessions;
+pub use tree::{Node, Problem};
+pub use tree_reader::TreeReader;
 
 /// Reads a whole trace from memory, plain or compressed with gzip; `format` is detected if it is `None`.
 ///
@@ -43,9 +55,26 @@ pub use request::{Ids, Listing, Request, Run};
 /// ```
 ///
 /// # Errors
-/// The first line that is malformed or of a format that is not supported, with its reason.
+/// The first line that is malformed, with its reason; [`Reason::Trees`] for trees, which are no requests.
 pub fn parse(format: Option<Format>, bytes: &[u8]) -> Result<Vec<Request>, ParseError> {
     Reader::new(bytes, format)?.collect()
+}
+
+/// Reads a whole trace of trees from memory, plain or compressed with gzip.
+///
+/// ```
+/// use kvblock::trace;
+///
+/// let text = br#"{"problem": 0, "step": -1, "node": 0, "parent": -1, "new_tokens": 7, "value": null, "keep": 1}
+/// {"problem": 0, "step": 0, "node": 1, "parent": 0, "new_tokens": 17, "value": 3, "keep": 1}"#;
+/// let problems = trace::parse_trees(text).expect("the rows of one tree");
+/// assert_eq!(problems[0].nodes()[1].tokens, 24);
+/// ```
+///
+/// # Errors
+/// The first line that is malformed or does not fit to those before it, with its reason.
+pub fn parse_trees(bytes: &[u8]) -> Result<Vec<Problem>, ParseError> {
+    TreeReader::new(bytes)?.collect()
 }
 
 #[cfg(test)]
@@ -63,6 +92,15 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn plain_and_compressed_trees_are_the_same() {
+        let text =
+            br#"{"problem":0,"step":-1,"node":0,"parent":-1,"new_tokens":7,"value":null,"keep":1}"#;
+        let plain = parse_trees(text).unwrap();
+        assert_eq!(plain.len(), 1);
+        assert_eq!(parse_trees(&gzip(text)).unwrap(), plain);
     }
 
     fn message(format: Option<Format>, bytes: &[u8]) -> String {
@@ -119,10 +157,14 @@ mod tests {
             message(Some(Format::Mooncake), b"{\"a\": \"\xff\"}"),
             "line 1: not UTF-8 at column 8"
         );
-        assert!(message(Some(Format::Tree), b"").contains("comes with sequences"));
-        assert!(
-            message(None, br#"{"session":1,"t":0.0,"runs":[[1,2]]}"#)
-                .contains("the format `sessions`")
+        let node =
+            br#"{"problem":0,"step":-1,"node":0,"parent":-1,"new_tokens":7,"value":null,"keep":1}"#;
+        for said in [message(Some(Format::Tree), b""), message(None, node)] {
+            assert!(said.contains("need serve mode"), "{said}");
+        }
+        assert_eq!(
+            message(None, br#"{"session":1,"t":0.0,"runs":[[1,2]]}"#),
+            "line 1: not a row in JSON: missing field `agent` at column 36"
         );
         let mut cut = gzip(ROWS.as_bytes());
         cut.truncate(cut.len() - 12);
@@ -154,6 +196,9 @@ mod tests {
             b"TIMESTAMP,ContextTokens,GeneratedTokens\r\n",
         ] {
             assert_eq!(parse(None, bytes), Ok(Vec::new()));
+        }
+        for bytes in [&b""[..], b"\n\r\n  \n"] {
+            assert_eq!(parse_trees(bytes), Ok(Vec::new()));
         }
     }
 

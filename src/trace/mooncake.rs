@@ -6,7 +6,6 @@
 //! Source: <https://github.com/kvcache-ai/Mooncake> (FAST 2025 release of the traces).
 
 use alloc::format;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -14,6 +13,7 @@ use serde::Deserialize;
 
 use super::error::Reason;
 use super::format::Format;
+use super::json::parse_object;
 use super::request::{Ids, Listing, Request};
 
 #[derive(Deserialize)]
@@ -27,14 +27,7 @@ struct Row {
 
 /// Reads one row.
 pub(super) fn parse_row(line: &str) -> Result<Request, Reason> {
-    // A sequence would be accepted as a struct.
-    if !line.trim_start().starts_with('{') {
-        return Err(Reason::Json {
-            column: 0,
-            message: "an object is expected".to_string(),
-        });
-    }
-    let row: Row = serde_json::from_str(line).map_err(|error| explain(line, &error))?;
+    let row: Row = parse_object(line, Format::Mooncake)?;
     let timestamp = milliseconds(row.timestamp)?;
     let (ids, listing) = match (row.hash_ids, row.runs) {
         (None, None) => (Ids::new(), Listing::Missing),
@@ -60,33 +53,20 @@ pub(super) fn parse_row(line: &str) -> Result<Request, Reason> {
         output_length: row.output_length,
         ids,
         listing,
+        turn: None,
     })
 }
 
 fn milliseconds(value: f64) -> Result<Duration, Reason> {
-    Duration::try_from_secs_f64(value / 1e3).map_err(|_| Reason::Field {
-        name: "timestamp",
-        expected: "a number of milliseconds, not negative",
-        value: format!("{value:e}"),
+    Duration::try_from_secs_f64(value / 1e3).map_err(|_| {
+        let expected = "a number of milliseconds, not negative";
+        Reason::field("timestamp", expected, &format!("{value:e}"))
     })
-}
-
-/// The JSON reader's words without its position, which would always be on line 1; or that the row is of another format.
-fn explain(line: &str, error: &serde_json::Error) -> Reason {
-    if let Some(format @ (Format::Tree | Format::Sessions)) = Format::detect(line) {
-        return Reason::Unsupported(format);
-    }
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    let message = text.strip_suffix(&position).unwrap_or(&text).to_string();
-    Reason::Json {
-        column: error.column(),
-        message,
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
     use alloc::vec;
 
     use super::*;

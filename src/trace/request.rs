@@ -11,7 +11,7 @@ use super::error::Reason;
 /// One request of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// When it arrived, from the trace's own zero (in Azure traces: 1970).
+    /// When it arrived, from the trace's own zero (in Azure traces: 1970), or from the start of its session.
     pub timestamp: Duration,
     /// Its prompt, in tokens.
     pub input_length: u64,
@@ -21,6 +21,31 @@ pub struct Request {
     pub ids: Ids,
     /// How the row gives its content.
     pub listing: Listing,
+    /// Its place in an agent session, where the format has sessions.
+    pub turn: Option<Turn>,
+}
+
+/// What a row says of the session that its request belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Turn {
+    /// The session's number. Nothing says when a session begins: they are independent of each other.
+    pub session: u32,
+    /// 0 for the session's main agent, other numbers for its sub-agents.
+    pub agent: u32,
+    /// Why the answer ended; `None` if that was not recorded.
+    pub stop: Option<Stop>,
+    /// How long the answer took, or until its first token where only that is known; `None` if neither was recorded.
+    pub api_time: Option<Duration>,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stop {
+    /// A tool is called; the next request brings its result.
+    ToolUse,
+    /// The answer is complete; the next request brings the user's next message.
+    EndTurn,
 }
 
 /// How a row says what its prompt consists of.
@@ -31,6 +56,8 @@ pub enum Listing {
     HashIds,
     /// Runs of consecutive ids (`runs`).
     Runs,
+    /// Runs of consecutive ids that are local to a session. The session is part of a request's ids.
+    SessionRuns,
     /// Not at all: nothing is known of the prompt but its length.
     #[default]
     Missing,
@@ -40,12 +67,13 @@ pub enum Listing {
 
 impl Listing {
     /// How many tokens one id stands for where the user names no number: 512 for `hash_ids`, 16 for `runs` and for
-    /// contents of their own, and `None` where the row does not tell.
+    /// contents of their own, 64 for the runs of sessions, and `None` where the row does not tell.
     #[must_use]
     pub const fn usual_id_tokens(self) -> Option<usize> {
         match self {
             Self::HashIds => Some(512),
             Self::Runs | Self::Own => Some(16),
+            Self::SessionRuns => Some(64),
             Self::Missing => None,
         }
     }

@@ -29,7 +29,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// The trace: Mooncake JSON lines or Azure CSV, plain or .gz [default: the built-in chat workload]
+    /// The trace: JSON lines of Mooncake or of sessions, or Azure CSV, plain or .gz [default: the built-in chat workload]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
 
@@ -41,7 +41,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum)]
     pub(crate) format: Option<FormatArg>,
 
-    /// Tokens that one id of the trace stands for [default: 512 for `hash_ids`, 16 for `runs` and for Azure]
+    /// Tokens that one id of the trace stands for [default: 512 for `hash_ids`, 16 for `runs` and for Azure,
+    /// 64 for sessions]
     #[arg(long, value_name = "T", help_heading = "Blocks", value_parser = at_least_one)]
     pub(crate) id_tokens: Option<NonZeroUsize>,
 
@@ -104,9 +105,9 @@ pub(crate) enum FormatArg {
     Mooncake,
     /// CSV: TIMESTAMP,ContextTokens,GeneratedTokens; every prompt has a content of its own
     Azure,
-    /// Reasoning trees (comes with sequences; not supported yet)
+    /// JSON lines with the nodes of reasoning trees; they need serve mode
     Tree,
-    /// Agent sessions (comes with sequences; not supported yet)
+    /// JSON lines with the requests of agent sessions; ids are local to a session
     Sessions,
 }
 
