@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench --bench figures                     everything; half a minute, more beside other work
-//! cargo bench --bench figures -- threads          one part: one-thread, sizes, calls, threads, memory
+//! cargo bench --bench figures -- threads          one part: one-thread, sizes, calls, sequences, threads, memory
 //! cargo bench --bench figures -- --quick          all parts, a few samples: shows that the program works, no more
 //! benches/instructions.sh                         instructions per operation, by callgrind
 //! ```
@@ -18,6 +18,7 @@ mod instructions;
 mod measure;
 mod memory;
 mod one_thread;
+mod sequences;
 mod threads;
 
 /// How much to do.
@@ -79,10 +80,11 @@ fn main() {
         .map(String::as_str)
         .filter(|argument| !argument.starts_with("--"))
         .collect();
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 6] = [
         ("one-thread", one_thread::run),
         ("sizes", one_thread::run_other_sizes),
         ("calls", calls::run),
+        ("sequences", sequences::run),
         ("threads", threads::run),
         ("memory", memory::run),
     ];

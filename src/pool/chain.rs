@@ -130,7 +130,11 @@ impl RawChain {
         blocks: usize,
         owners: u32,
     ) -> Result<(), TooManyReferences> {
-        core.hold_all(self.held_below(blocks), owners)
+        if self.canonical.is_empty() {
+            core.hold_all(self.ids[..blocks].iter().rev().copied(), owners)
+        } else {
+            core.hold_all(self.held_below(blocks), owners)
+        }
     }
 
     /// What one of those others has, in empty lists.

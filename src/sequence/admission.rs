@@ -206,7 +206,12 @@ impl Sequences {
         if let Ok((cursor, sequence)) = self.registry.get_mut(handle) {
             if len % block_size != 0 {
                 // The partial block at the end was taken just now.
-                cursor.open(&sequence.chain.ids, block_size, sequence.end);
+                cursor.open(
+                    &sequence.chain.ids,
+                    len / block_size,
+                    block_size,
+                    sequence.end,
+                );
             }
         }
         Ok(Admitted { handle, hit, fresh })

@@ -25,8 +25,11 @@ enum Until {
 /// Blocks that an append takes, and how they are paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Need {
-    /// Positions that the sequence has then.
-    end: usize,
+    /// Positions to be written.
+    n: usize,
+    /// Where the next one goes: an entry of the table, and the offset in its block.
+    entry: usize,
+    offset: usize,
     /// Entries that the table gets.
     entries: u32,
     /// The block at the end is replaced by a copy.
@@ -38,6 +41,7 @@ struct Need {
 }
 
 impl Need {
+    #[inline]
     fn of(
         core: &Core,
         cursor: &Cursor,
@@ -45,22 +49,30 @@ impl Need {
         until: Until,
     ) -> Result<Self, AppendError> {
         let block_size = core.block_size;
-        let (end, reach) = match until {
-            Until::Append(n) => {
-                let end = cursor.positions.saturating_add(n);
-                (end, end)
-            }
-            Until::Cover(positions) => (cursor.positions, positions.max(cursor.positions)),
+        let (n, more) = match until {
+            Until::Append(n) => (n, n),
+            Until::Cover(positions) => (0, positions.saturating_sub(cursor.positions)),
         };
-        if reach > sequence.end {
+        let asked = cursor.positions.saturating_add(more);
+        if asked > sequence.end {
             return Err(CapReached {
                 cap: sequence.end,
-                asked: reach,
+                asked,
             }
             .into());
         }
         let table = &sequence.chain.ids;
-        let blocks = reach.div_ceil(block_size);
+        // Divisions would be the slowest part of an append; most need none.
+        let (entry, offset) = if cursor.positions == table.len() * block_size {
+            (table.len(), 0)
+        } else {
+            (cursor.positions / block_size, cursor.positions % block_size)
+        };
+        let blocks = match offset.saturating_add(more) {
+            0 => entry,
+            within if within <= block_size => entry + 1,
+            beyond => entry + beyond.div_ceil(block_size),
+        };
         if blocks > core.capacity() {
             return Err(Refused::NeverFits {
                 shard: core.shard,
@@ -70,12 +82,11 @@ impl Need {
             .into());
         }
         let entries = count(blocks.saturating_sub(table.len()));
-        let copy = end > cursor.positions
-            && cursor.positions % block_size != 0
-            && !cursor.is_open()
-            && !is_alone(core, table[cursor.positions / block_size]);
+        let copy = n > 0 && offset != 0 && !cursor.is_open() && !is_alone(core, table[entry]);
         Ok(Self {
-            end,
+            n,
+            entry,
+            offset,
             entries,
             copy,
             promised: entries.min(sequence.promise),
@@ -123,25 +134,25 @@ impl Need {
 
     /// Takes the blocks, which are paid, and puts them into the table. Returns the block that was replaced and the one in its
     /// place.
+    #[inline]
     fn take(
         &self,
         core: &Core,
         worker: &mut Worker,
         sequence: &mut Sequence,
-        entry: usize,
     ) -> Option<(BlockId, BlockId)> {
         if self.blocks() == 0 {
             return None;
         }
         let table = &mut sequence.chain.ids;
-        let changed = if self.copy { entry } else { table.len() };
+        let changed = if self.copy { self.entry } else { table.len() };
         sequence.changed_from = sequence.changed_from.min(changed);
         let mut copied = None;
         core.obtain(worker, self.blocks() as usize, |run| {
             core.own(run);
             for block in run.ids() {
                 if self.copy && copied.is_none() {
-                    copied = Some((core::mem::replace(&mut table[entry], block), block));
+                    copied = Some((core::mem::replace(&mut table[self.entry], block), block));
                 } else {
                     table.push(block);
                 }
@@ -152,26 +163,27 @@ impl Need {
     }
 
     /// The table is long enough: appends the positions, and makes the next block ready to be written to.
+    #[inline]
     fn go_on(&self, core: &Core, cursor: &mut Cursor, sequence: &mut Sequence, out: &mut Step) {
-        let block_size = core.block_size;
-        let begin = cursor.positions;
-        let writes = self.end > begin;
-        if !writes && begin % block_size != 0 {
+        if self.n == 0 && self.offset != 0 {
             return;
         }
+        let block_size = core.block_size;
         let table = &sequence.chain.ids;
-        let mut at = begin;
-        while at < self.end {
-            let (entry, offset) = (at / block_size, at % block_size);
-            let n = (block_size - offset).min(self.end - at);
-            let first = slot_of(table[entry], block_size);
-            out.slots
-                .extend((offset..offset + n).map(|offset| first + slot_of_position(offset)));
-            at += n;
+        let (mut entry, mut offset, mut left) = (self.entry, self.offset, self.n);
+        while left > 0 {
+            let n = left.min(block_size - offset);
+            let first = slot_of(table[entry], block_size) + slot_of_position(offset);
+            out.push_slots(first, n);
+            left -= n;
+            offset += n;
+            if offset == block_size {
+                (entry, offset) = (entry + 1, 0);
+            }
         }
-        cursor.positions = self.end;
-        cursor.open(table, block_size, sequence.end);
-        if writes && core::mem::take(&mut sequence.copy_credit) {
+        cursor.positions += self.n;
+        cursor.open(table, entry, block_size, sequence.end);
+        if self.n > 0 && core::mem::take(&mut sequence.copy_credit) {
             // The other owners left: the block is written to in place.
             core.credits.unreserve(1);
         }
@@ -187,13 +199,7 @@ impl Sequences {
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut Step) {
         out.clear();
         for (index, &(handle, n)) in batch.iter().enumerate() {
-            if let Some(cursor) = self.registry.cursor(handle) {
-                if cursor.has_room(n) && out.slots.try_reserve(n).is_ok() {
-                    out.slots.extend((cursor.advance(n)..).take(n));
-                    continue;
-                }
-            }
-            if let Err(error) = self.extend(index, handle, Until::Append(n), out) {
+            if let Err(error) = self.append_one(index, handle, n, out) {
                 out.failures.push(Failure { index, error });
             }
         }
@@ -205,7 +211,7 @@ impl Sequences {
     /// [`AppendError`]; nothing is changed, and `out` is empty.
     pub fn append(&mut self, handle: Handle, n: usize, out: &mut Step) -> Result<(), AppendError> {
         out.clear();
-        self.extend(0, handle, Until::Append(n), out)
+        self.append_one(0, handle, n, out)
     }
 
     /// Makes the table long enough for `positions` in all, without appending: so that the next appends up to there take no block
@@ -234,6 +240,24 @@ impl Sequences {
         Ok(need.blocks() as usize)
     }
 
+    #[inline]
+    fn append_one(
+        &mut self,
+        index: usize,
+        handle: Handle,
+        n: usize,
+        out: &mut Step,
+    ) -> Result<(), AppendError> {
+        match self.registry.cursor(handle) {
+            Some(cursor) if cursor.has_room(n) && out.has_room(n) => {
+                out.push_slots(cursor.advance(n), n);
+                Ok(())
+            }
+            _ => self.extend(index, handle, Until::Append(n), out),
+        }
+    }
+
+    #[inline(never)]
     fn extend(
         &mut self,
         index: usize,
@@ -244,17 +268,16 @@ impl Sequences {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         let need = Need::of(core, cursor, sequence, until)?;
-        let entry = cursor.positions / core.block_size;
         // All that can fail comes before the first change, memory included.
         need.check(core)
             .inspect_err(|_| self.statistics.refused_appends += 1)?;
-        out.reserve(need.end - cursor.positions, need.blocks() as usize)?;
+        out.reserve(need.n, need.blocks() as usize)?;
         let table = &mut sequence.chain.ids;
         table
             .try_reserve(need.entries as usize)
             .map_err(|_| OutOfMemory)?;
         if need.copy {
-            let src = table[entry];
+            let src = table[need.entry];
             self.tickets.prepare(core, &sequence.chain, src)?;
         }
         let spent = need.pay(core, sequence).inspect_err(|_| {
@@ -265,13 +288,12 @@ impl Sequences {
         })?;
 
         let before = sequence.chain.ids.len();
-        let copied = need.take(core, &mut self.worker, sequence, entry);
+        let copied = need.take(core, &mut self.worker, sequence);
         core.credits.spend(spent);
         if let Some((src, dst)) = copied {
-            let positions = cursor.positions % core.block_size;
             out.copies
-                .push(self.tickets.issue(core, handle, (src, dst), positions));
-            out.note(index, entry, dst);
+                .push(self.tickets.issue(core, handle, (src, dst), need.offset));
+            out.note(index, need.entry, dst);
             self.statistics.copies += 1;
         }
         for (entry, &block) in sequence.chain.ids.iter().enumerate().skip(before) {

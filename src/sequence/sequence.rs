@@ -67,9 +67,9 @@ impl Cursor {
         self.writable = self.positions;
     }
 
-    /// Goes on in the table's block for the next position, if it has one that nobody else sees.
-    pub(super) fn open(&mut self, table: &[BlockId], block_size: usize, end: usize) {
-        let entry = self.positions / block_size;
+    /// Goes on in the table's block for the next position, which is in `entry`, if there is one; nobody else sees it.
+    #[inline]
+    pub(super) fn open(&mut self, table: &[BlockId], entry: usize, block_size: usize, end: usize) {
         if let Some(block) = table.get(entry) {
             self.writable = ((entry + 1) * block_size).min(end);
             self.origin = slot_of(*block, block_size) - slot_of_position(entry * block_size);

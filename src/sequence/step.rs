@@ -100,6 +100,22 @@ impl Step {
         });
     }
 
+    /// Whether there is room for `n` slots.
+    #[inline]
+    pub(super) fn has_room(&self, n: usize) -> bool {
+        n <= self.slots.capacity() - self.slots.len()
+    }
+
+    /// `n` slots in a row, for which there is room.
+    #[inline]
+    pub(super) fn push_slots(&mut self, first: i64, n: usize) {
+        if n == 1 {
+            self.slots.push(first);
+        } else {
+            self.slots.extend((first..).take(n));
+        }
+    }
+
     /// Room for what one sequence of the batch may add.
     pub(super) fn reserve(&mut self, positions: usize, blocks: usize) -> Result<(), OutOfMemory> {
         self.slots

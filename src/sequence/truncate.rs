@@ -86,7 +86,12 @@ impl Sequences {
         if seen {
             cursor.close();
         } else {
-            cursor.open(&sequence.chain.ids, block_size, sequence.end);
+            cursor.open(
+                &sequence.chain.ids,
+                positions / block_size,
+                block_size,
+                sequence.end,
+            );
         }
         Ok(())
     }
