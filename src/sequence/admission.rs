@@ -13,6 +13,7 @@ use crate::error::Refused;
 use crate::pool::{Core, Purse};
 use crate::prefix::{Prompt, Space};
 use crate::sync::Ordering::Acquire;
+use crate::sync::mutant;
 
 /// A request to be admitted.
 #[derive(Clone, Copy, Debug)]
@@ -242,7 +243,7 @@ impl Sequences {
         let spent = purse.close();
         let fresh = cost.blocks - chain.ids.len();
         let (left, wanted) = (charge - spent, count(fresh) + count(cost.promised));
-        if wanted > left {
+        if wanted > left && !mutant("no-top-up") {
             let more = core.credits.reserve_above(wanted - left, watermark);
             more.map_err(|available| {
                 core.credits.spend(spent);
@@ -251,7 +252,7 @@ impl Sequences {
                 refused(spent + wanted, available + spent + left)
             })?;
         } else {
-            core.credits.unreserve(left - wanted);
+            core.credits.unreserve(left.saturating_sub(wanted));
         }
         chain.published = chain.ids.len();
         Core::count_lookup(&self.worker, chain.published, most);

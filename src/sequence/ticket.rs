@@ -7,6 +7,7 @@ use super::handle::{Handle, Name};
 use crate::block::BlockId;
 use crate::pool::{BlockList, Core, RawChain};
 use crate::sync::Ordering::Acquire;
+use crate::sync::mutant;
 
 /// A copy that the engine has to make before the destination is written to or read: the first `positions` of `src` go to `dst`.
 ///
@@ -118,6 +119,10 @@ impl Tickets {
         let counted = core.hold(dst, 1);
         debug_assert!(counted.is_ok());
         pending.held.extend([src, dst]);
+        if mutant("ticket-lets-source-go") {
+            pending.held.retain(|&mut block| block != src);
+            core.release(core::iter::once(src));
+        }
         CopyTicket {
             src,
             dst,

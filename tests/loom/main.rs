@@ -9,6 +9,7 @@
 
 mod hit;
 mod publish;
+mod sequences;
 mod shard;
 mod stall;
 mod structures;
