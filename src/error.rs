@@ -42,6 +42,13 @@ pub enum CreateError {
         /// Most slots of a registry.
         max: usize,
     },
+    /// The watermark leaves no block to be admitted.
+    Watermark {
+        /// Blocks to keep back.
+        asked: usize,
+        /// Blocks of the pool.
+        blocks: usize,
+    },
     /// The event ring would have more slots than the pool accepts.
     TooManyEvents {
         /// Slots asked for.
@@ -77,6 +84,12 @@ impl fmt::Display for CreateError {
                 write!(
                     f,
                     "{asked} sequences are more than the {max} slots of a registry"
+                )
+            }
+            Self::Watermark { asked, blocks } => {
+                write!(
+                    f,
+                    "a watermark of {asked} blocks leaves none of {blocks} to be admitted"
                 )
             }
             Self::TooManyEvents { asked, max } => {

@@ -86,7 +86,10 @@ impl RawChain {
 
     fn note_canonical(&mut self, worker: &mut Worker, node: BlockId) {
         if self.canonical.is_empty() {
-            self.canonical = worker.list(self.ids.len());
+            if self.canonical.capacity() < self.ids.len() {
+                worker.recycle(&mut self.canonical);
+                self.canonical = worker.list(self.ids.len());
+            }
             self.canonical
                 .extend_from_slice(&self.ids[..self.published]);
         }

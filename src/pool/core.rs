@@ -73,7 +73,7 @@ impl Core {
             events,
             cuts: Padded(AtomicU64::new(0)),
             tallies: Tallies::new()?,
-            epochs: unmodelled::AtomicU64::new(1),
+            epochs: unmodelled::AtomicU64::new(first_epoch(config.shard)),
         })
     }
 
@@ -198,6 +198,11 @@ impl Core {
             Refused::Shortfall { .. } => Counter::RefusedShortfall,
         });
     }
+}
+
+/// Where a pool begins to count: far apart for different shards, and the same on every machine.
+const fn first_epoch(shard: ShardId) -> u64 {
+    (shard.get() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl core::fmt::Debug for Core {

@@ -7,8 +7,9 @@ use super::Sequences;
 use super::error::{AppendError, CapReached, OutOfMemory};
 use super::growth::Growth;
 use super::handle::Handle;
-use super::sequence::{Cursor, Sequence, count, is_alone, slot_of, slot_of_position};
+use super::sequence::{Cursor, Sequence, count, slot_of, slot_of_position};
 use super::step::{Failure, Step};
+use super::ticket::Tickets;
 use crate::block::BlockId;
 use crate::error::Refused;
 use crate::pool::{Core, Worker};
@@ -46,6 +47,7 @@ impl Need {
         core: &Core,
         cursor: &Cursor,
         sequence: &Sequence,
+        tickets: &Tickets,
         until: Until,
     ) -> Result<Self, AppendError> {
         let block_size = core.block_size;
@@ -71,7 +73,7 @@ impl Need {
         let blocks = match offset.saturating_add(more) {
             0 => entry,
             within if within <= block_size => entry + 1,
-            beyond => entry + beyond.div_ceil(block_size),
+            beyond => entry.saturating_add(beyond.div_ceil(block_size)),
         };
         if blocks > core.capacity() {
             return Err(Refused::NeverFits {
@@ -82,7 +84,10 @@ impl Need {
             .into());
         }
         let entries = count(blocks.saturating_sub(table.len()));
-        let copy = n > 0 && offset != 0 && !cursor.is_open() && !is_alone(core, table[entry]);
+        let copy = n > 0
+            && offset != 0
+            && !cursor.is_open()
+            && !tickets.is_alone_in(core, table[entry], offset);
         Ok(Self {
             n,
             entry,
@@ -198,6 +203,7 @@ impl Sequences {
     /// Inside a block a few nanoseconds a sequence; at a block border as taking a block. No allocation in steady state.
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut Step) {
         out.clear();
+        out.expect(batch.len());
         for (index, &(handle, n)) in batch.iter().enumerate() {
             if let Err(error) = self.append_one(index, handle, n, out) {
                 out.failures.push(Failure { index, error });
@@ -235,7 +241,13 @@ impl Sequences {
     /// As [`append`](Self::append).
     pub fn check_append(&self, handle: Handle, n: usize) -> Result<usize, AppendError> {
         let (cursor, sequence) = self.registry.get(handle)?;
-        let need = Need::of(self.core(), cursor, sequence, Until::Append(n))?;
+        let need = Need::of(
+            self.core(),
+            cursor,
+            sequence,
+            &self.tickets,
+            Until::Append(n),
+        )?;
         need.check(self.core())?;
         Ok(need.blocks() as usize)
     }
@@ -267,7 +279,7 @@ impl Sequences {
     ) -> Result<(), AppendError> {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
-        let need = Need::of(core, cursor, sequence, until)?;
+        let need = Need::of(core, cursor, sequence, &self.tickets, until)?;
         // All that can fail comes before the first change, memory included.
         need.check(core)
             .inspect_err(|_| self.statistics.refused_appends += 1)?;

@@ -30,7 +30,7 @@ impl SequencesConfig {
         self
     }
 
-    pub(super) const fn check(&self) -> Result<(), CreateError> {
+    pub(super) const fn check(&self, blocks: usize) -> Result<(), CreateError> {
         if self.max_sequences == 0 {
             return Err(CreateError::NoSequences);
         }
@@ -38,6 +38,12 @@ impl SequencesConfig {
             return Err(CreateError::TooManySequences {
                 asked: self.max_sequences,
                 max: MAX_SLOTS,
+            });
+        }
+        if self.watermark >= blocks {
+            return Err(CreateError::Watermark {
+                asked: self.watermark,
+                blocks,
             });
         }
         Ok(())

@@ -16,7 +16,8 @@ pub(crate) const MAX_SLOTS: usize = (1 << SLOT_BITS) - 1;
 /// |                   epoch                    |      slot       |
 /// +--------------------------------------------+-----------------+
 /// ```
-/// Epochs are drawn from the pool, so that no two names of it are equal, whichever registry gave them.
+/// Epochs are drawn from the pool, so that no two names of it are equal, whichever registry gave them; those of different
+/// shards begin far apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Name(u64);
 
@@ -40,7 +41,8 @@ impl Name {
 /// Names one sequence of one registry, from its admission to its end.
 ///
 /// The engine's request id is only a label: a late call for an earlier run of the same request has an old handle, and is answered
-/// [`Stale`](crate::Stale). No two sequences of a pool ever have equal handles.
+/// [`Stale`](crate::Stale). No two sequences of a pool ever have equal handles, and those of pools with different
+/// [`ShardId`](crate::ShardId)s are far apart: so give each pool its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Handle(pub(super) Name);
 

@@ -26,10 +26,11 @@ pub(super) struct Labels {
 impl Labels {
     pub(super) fn new(slots: usize) -> Result<Self, CreateError> {
         let mut latest = HashMap::new();
+        // Twice as many as there are: then places of removed labels are cleared in place, and it never grows.
         latest
-            .try_reserve(slots)
+            .try_reserve(2 * slots)
             .map_err(|_| CreateError::OutOfMemory {
-                bytes: slots.saturating_mul(size_of::<(u64, u32)>()),
+                bytes: 2 * slots.saturating_mul(size_of::<(u64, u32)>()),
             })?;
         let unlinked = Links {
             before: NONE,

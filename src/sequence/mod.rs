@@ -74,7 +74,7 @@ impl Sequences {
     /// # Errors
     /// [`CreateError`] names what is wrong with the configuration, or the memory that could not be had.
     pub fn new(pool: BlockPool, config: &SequencesConfig) -> Result<Self, CreateError> {
-        config.check()?;
+        config.check(pool.max_blocks())?;
         Ok(Self {
             worker: pool.worker()?,
             registry: Registry::new(&pool.core, config.max_sequences)?,

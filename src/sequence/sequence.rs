@@ -6,8 +6,6 @@ use super::handle::Handle;
 use super::seal::Seal;
 use crate::block::BlockId;
 use crate::pool::{Core, RawChain};
-use crate::sync::Ordering::{Acquire, Relaxed};
-use crate::sync::mutant;
 
 /// Where the next position goes: all that an append inside a block reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -180,16 +178,4 @@ impl Sequence {
 /// A number of blocks as credits count them: what there is of either is far below 2^32.
 pub(super) fn count(blocks: usize) -> u32 {
     u32::try_from(blocks).unwrap_or(u32::MAX)
-}
-
-/// Whether a block of the caller's table can be written to: it has no other owner and is not published.
-///
-/// Acquire: what other owners, branches and copies, did with the block happened before they left (`read_vs_rewrite`).
-pub(super) fn is_alone(core: &Core, block: BlockId) -> bool {
-    let order = if mutant("alone-relaxed") {
-        Relaxed
-    } else {
-        Acquire
-    };
-    core.state(block).load(order).is_private_alone()
 }

@@ -6,7 +6,7 @@ use super::error::{AppendError, OutOfMemory, Stale};
 use super::handle::{Handle, Name};
 use crate::block::BlockId;
 use crate::pool::{BlockList, Core, RawChain};
-use crate::sync::Ordering::Acquire;
+use crate::sync::Ordering::{Acquire, Relaxed};
 use crate::sync::mutant;
 
 /// A copy that the engine has to make before the destination is written to or read: the first `positions` of `src` go to `dst`.
@@ -32,6 +32,8 @@ struct Pending {
     name: Name,
     /// From the root down: the path of a published source, the source, the destination. Empty if the place is vacant.
     held: BlockList,
+    /// Positions that are copied.
+    positions: usize,
     /// Whose copy it is.
     owner: Handle,
 }
@@ -60,6 +62,7 @@ impl Tickets {
             self.places.push(Pending {
                 name: Name::NONE,
                 held: BlockList::new(),
+                positions: 0,
                 owner: Handle::NONE,
             });
             self.vacant.push(u32::try_from(place).unwrap_or(u32::MAX));
@@ -115,6 +118,7 @@ impl Tickets {
         let pending = &mut self.places[place];
         pending.name = name;
         pending.owner = owner;
+        pending.positions = positions;
         // The destination is the sequence's alone, so it can have one more owner.
         let counted = core.hold(dst, 1);
         debug_assert!(counted.is_ok());
@@ -129,6 +133,28 @@ impl Tickets {
             positions,
             name,
         }
+    }
+
+    /// Whether a block of a table can be written to from `offset` on: it is not published, and nobody refers to it but the sequence
+    /// and copies that end before.
+    ///
+    /// Acquire: what other owners, branches and copies, did with the block happened before they left (`read_vs_rewrite`).
+    pub(super) fn is_alone_in(&self, core: &Core, block: BlockId, offset: usize) -> bool {
+        let order = if mutant("alone-relaxed") {
+            Relaxed
+        } else {
+            Acquire
+        };
+        let state = core.state(block).load(order);
+        state.is_private_alone()
+            || !state.is_published() && state.references() == 1 + self.copies_into(block, offset)
+    }
+
+    /// Pending copies to a block that end before an offset.
+    fn copies_into(&self, block: BlockId, offset: usize) -> u64 {
+        let into =
+            |pending: &&Pending| pending.held.last() == Some(&block) && pending.positions <= offset;
+        self.places.iter().filter(into).count() as u64
     }
 
     /// The copy has been made: gives the references back, and says whose it was.

@@ -4,7 +4,8 @@ use super::Sequences;
 use super::error::{Beyond, TruncateError};
 use super::growth::Growth;
 use super::handle::Handle;
-use super::sequence::{count, is_alone};
+use super::sequence::count;
+use crate::sync::Ordering::Acquire;
 
 impl Sequences {
     /// Keeps the first `positions` positions and gives back the blocks behind them, tail first; what was published of them
@@ -31,9 +32,10 @@ impl Sequences {
             .into());
         }
         let keep = positions.div_ceil(block_size);
-        let partial = positions % block_size != 0;
+        let offset = positions % block_size;
+        let partial = offset != 0;
         let table = &sequence.chain.ids;
-        let seen = partial && !is_alone(core, table[keep - 1]);
+        let seen = partial && !self.tickets.is_alone_in(core, table[keep - 1], offset);
         let published = partial && sequence.chain.published >= keep;
         let has_promise = sequence.growth != Growth::OnDemand;
         let copies = seen && (published || has_promise || sequence.copy_credit);
@@ -43,7 +45,7 @@ impl Sequences {
         // Of the dropped blocks, those that give their credit back for sure.
         let sure = table[keep..]
             .iter()
-            .filter(|&&block| is_alone(core, block))
+            .filter(|&&block| core.state(block).load(Acquire).is_private_alone())
             .count();
         let unsure = if capped { dropped - sure } else { 0 };
         let charge = count(unsure) + u32::from(copy);
@@ -53,7 +55,7 @@ impl Sequences {
 
         let restored = if published {
             let node = sequence.chain.node(keep - 1);
-            core.nodes.tokens(node, positions % block_size)
+            core.nodes.tokens(node, offset)
         } else {
             None
         };
