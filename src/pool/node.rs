@@ -28,7 +28,7 @@ use super::packed::{Atomic, Packed};
 use super::state::GENERATION_BITS;
 use crate::block::{BlockId, MAX_BLOCKS};
 use crate::error::CreateError;
-use crate::prefix::{ExtraKey, Identity, Proof};
+use crate::prefix::{Evidence, ExtraKey, Identity, Proof};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::unmodelled;
@@ -244,7 +244,6 @@ pub(crate) struct Nodes {
     content: Box<[AtomicU64]>,
     skip: usize,
     width: usize,
-    proof: Proof,
 }
 
 impl Nodes {
@@ -268,7 +267,6 @@ impl Nodes {
             content,
             skip,
             width,
-            proof,
         })
     }
 
@@ -308,20 +306,11 @@ impl Nodes {
             return false;
         }
         let content = self.content(block);
-        match self.proof {
-            Proof::Tokens => {
-                // Whole groups first; what is left of both begins at the same position.
-                let whole = identity.tokens.len() / (2 * FEW);
-                let (words, last_words) = content.split_at(whole * FEW);
-                let (tokens, last_tokens) = identity.tokens.split_at(whole * 2 * FEW);
-                (words.chunks_exact(FEW).zip(tokens.chunks_exact(2 * FEW)))
-                    .all(|(words, tokens)| equal_few(words, tokens))
-                    && (last_words.iter().zip(last_tokens.chunks(2)))
-                        .all(|(word, pair)| word.load(Relaxed) == one_word(pair))
-            }
-            Proof::Digest => content
+        match identity.evidence {
+            Evidence::Tokens(tokens) => equal_tokens(content, tokens),
+            Evidence::Digest(digest) => content
                 .iter()
-                .zip(identity.digest)
+                .zip(digest)
                 .all(|(word, half)| word.load(Relaxed) == half),
         }
     }
@@ -330,20 +319,10 @@ impl Nodes {
     #[inline]
     pub(crate) fn write_content(&self, block: BlockId, identity: &Identity<'_>) {
         let content = self.content(block);
-        match self.proof {
-            Proof::Tokens => {
-                let whole = identity.tokens.len() / (2 * FEW);
-                let (words, last_words) = content.split_at(whole * FEW);
-                let (tokens, last_tokens) = identity.tokens.split_at(whole * 2 * FEW);
-                for (words, tokens) in words.chunks_exact(FEW).zip(tokens.chunks_exact(2 * FEW)) {
-                    write_few(words, tokens);
-                }
-                for (word, pair) in last_words.iter().zip(last_tokens.chunks(2)) {
-                    word.store(one_word(pair), Relaxed);
-                }
-            }
-            Proof::Digest => {
-                for (word, half) in content.iter().zip(identity.digest) {
+        match identity.evidence {
+            Evidence::Tokens(tokens) => write_tokens(content, tokens),
+            Evidence::Digest(digest) => {
+                for (word, half) in content.iter().zip(digest) {
                     word.store(half, Relaxed);
                 }
             }
@@ -351,35 +330,44 @@ impl Nodes {
     }
 }
 
-/// Words that are compared without a branch between them.
+/// Words that are compared or stored in straight-line code.
 const FEW: usize = if cfg!(loom) { 1 } else { 8 };
+/// Tokens in so many words.
+const FEW_TOKENS: usize = 2 * FEW;
 
-/// Compares [`FEW`] words, in straight-line code: the lengths are known.
+/// Cuts the first [`FEW`] words off, and the tokens that belong there. `None`: fewer are left.
 #[inline]
-fn equal_few(words: &[AtomicU64], tokens: &[u32]) -> bool {
-    let (Ok(words), Ok(tokens)) = (
-        <&[AtomicU64; FEW]>::try_from(words),
-        <&[u32; 2 * FEW]>::try_from(tokens),
-    ) else {
-        return false;
-    };
-    let mut difference = 0;
-    for (i, word) in words.iter().enumerate() {
-        difference |= word.load(Relaxed) ^ two_tokens(tokens[2 * i], tokens[2 * i + 1]);
-    }
-    difference == 0
+fn next_few<'c, 't>(
+    words: &mut &'c [AtomicU64],
+    tokens: &mut &'t [u32],
+) -> Option<(&'c [AtomicU64; FEW], &'t [u32; FEW_TOKENS])> {
+    let (first_words, other_words) = words.split_first_chunk()?;
+    let (first_tokens, other_tokens) = tokens.split_first_chunk()?;
+    (*words, *tokens) = (other_words, other_tokens);
+    Some((first_words, first_tokens))
 }
 
-/// Stores [`FEW`] words, likewise.
 #[inline]
-fn write_few(words: &[AtomicU64], tokens: &[u32]) {
-    if let (Ok(words), Ok(tokens)) = (
-        <&[AtomicU64; FEW]>::try_from(words),
-        <&[u32; 2 * FEW]>::try_from(tokens),
-    ) {
+fn equal_tokens(mut words: &[AtomicU64], mut tokens: &[u32]) -> bool {
+    let is = |word: &AtomicU64, tokens: u64| word.load(Relaxed) == tokens;
+    while let Some((words, tokens)) = next_few(&mut words, &mut tokens) {
+        if !(0..FEW).all(|i| is(&words[i], two_tokens(tokens[2 * i], tokens[2 * i + 1]))) {
+            return false;
+        }
+    }
+    let mut last = words.iter().zip(tokens.chunks(2));
+    tokens.is_empty() || last.all(|(word, pair)| is(word, one_word(pair)))
+}
+
+#[inline]
+fn write_tokens(mut words: &[AtomicU64], mut tokens: &[u32]) {
+    while let Some((words, tokens)) = next_few(&mut words, &mut tokens) {
         for (i, word) in words.iter().enumerate() {
             word.store(two_tokens(tokens[2 * i], tokens[2 * i + 1]), Relaxed);
         }
+    }
+    for (word, pair) in words.iter().zip(tokens.chunks(2)) {
+        word.store(one_word(pair), Relaxed);
     }
 }
 
