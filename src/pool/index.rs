@@ -101,10 +101,9 @@ impl Index {
         reason = "halves of a hash, and multiply-shift below the number of buckets"
     )]
     pub(crate) fn home(&self, key: u64, depth: u32) -> Home {
-        let mut h = key.wrapping_add(u64::from(depth).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        h = (h ^ h >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        h = (h ^ h >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        h ^= h >> 32;
+        let key = key.wrapping_add(u64::from(depth).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let product = u128::from(key) * 0xd6e8_feb8_6659_fd93;
+        let h = product as u64 ^ (product >> 64) as u64;
         let n = self.buckets.len() as u64;
         let first = ((u64::from(h as u32) * n) >> 32) as u32;
         let mut second = (((h >> 32) * n) >> 32) as u32;
