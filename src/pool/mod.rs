@@ -59,7 +59,7 @@ use self::chain::RawChain;
 use self::cut::Root;
 use self::free::FreeMap;
 use self::node::Link;
-use self::order::{HAND, Hand};
+use self::order::HAND;
 use self::prefetch::prefetch;
 use self::worker::BlockList;
 use crate::array::array;
@@ -253,11 +253,9 @@ impl BlockPool {
                 // Somebody took some: as many as there are now.
                 continue;
             }
-            let mut hand = Hand::new();
-            let got = self
-                .core
-                .reclaim(worker, credits as usize, &mut |block| hand.push(block));
-            for &block in &hand {
+            let mut hand = [BlockId::NONE; HAND];
+            let got = self.core.reclaim(worker, &mut hand[..credits as usize]);
+            for &block in &hand[..got] {
                 let (word, bit) = FreeMap::<64>::place(block);
                 self.core.free.insert(word, bit);
             }

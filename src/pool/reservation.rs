@@ -70,14 +70,7 @@ impl<'p> Reservation<'p> {
     ) -> Result<(), TakeError> {
         worker.belongs(self.core)?;
         let credits = self.within(places.len())?;
-        let want = places.len();
-        let mut places = places.iter_mut();
-        self.core.obtain(worker, want, |run| {
-            self.core.own(run);
-            for (block, place) in run.ids().zip(places.by_ref()) {
-                *place = block;
-            }
-        });
+        self.core.obtain(worker, places);
         self.left -= credits;
         self.core.credits.spend(credits);
         Ok(())
