@@ -1,8 +1,9 @@
 //! Finding a prefix: walks from the root, proves each block equal, and pins it.
 //!
-//! For each block: the parent's child hint, or else the index by the chain key, names candidates. A candidate is pinned in four
-//! steps: load its state (published, generation g); compare parent, extra key and tokens; fence; CAS one reference more from a
-//! state of generation g. A mismatch takes no credit, no reference and no touch.
+//! For each block: the parent's child hint, or else the index by the chain key, names candidates; the index comes first for as
+//! long as keys are ready that a wrong hint has cost. A candidate is pinned in four steps: load its state (published, generation
+//! g); compare parent, extra key and tokens; fence; CAS one reference more from a state of generation g. A mismatch takes no
+//! credit, no reference and no touch.
 //!
 //! # Orderings
 //! The state is loaded Acquire: content written before publishing is visible (`publish-vs-hit`). The Acquire fence after the
@@ -187,7 +188,7 @@ impl Core {
         most: usize,
         mut offer: impl FnMut(Place, &Identity<'_>, BlockId) -> Step,
     ) {
-        let space = Space::new(prompt.namespace, self.secret);
+        let space = self.space(prompt.namespace);
         let contents = prompt.contents();
         let mut at = Place::root(space);
         let mut keys = Keys::new(contents, most, Ahead::Find);

@@ -68,7 +68,7 @@ use crate::error::{
     ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, WrongPool,
 };
 use crate::event::{EventReader, Findable, Snapshot};
-use crate::prefix::{Namespace, Prompt, Space};
+use crate::prefix::{Namespace, Prompt};
 use crate::shared::Shared;
 use crate::sync::Ordering::Acquire;
 
@@ -219,13 +219,13 @@ impl BlockPool {
         let mut found = worker.buffer(table.min(pay.len()));
         let cuts = self.core.cuts.0.load(Acquire);
         pay.lend(|purse| self.core.find(worker, prompt, most, purse, &mut found));
-        let space = Space::new(prompt.namespace, self.core.secret);
+        let space = self.core.space(prompt.namespace);
         Ok(Chain::new(&self.core, RawChain::new(space, found, cuts)))
     }
 
     /// An empty chain for prompts of a namespace.
     pub fn chain(&self, namespace: &Namespace) -> Chain<'_> {
-        let space = Space::new(namespace, self.core.secret);
+        let space = self.core.space(namespace);
         let cuts = self.core.cuts.0.load(Acquire);
         Chain::new(&self.core, RawChain::new(space, BlockList::new(), cuts))
     }
@@ -287,9 +287,7 @@ impl BlockPool {
             .belongs(&self.core)
             .map_err(|WrongPool| ClearError::WrongPool)?;
         self.core.clear(match namespace {
-            Some(namespace) => {
-                Root::Namespace(Link::root(Space::new(namespace, self.core.secret).tag()))
-            }
+            Some(namespace) => Root::Namespace(Link::root(self.core.space(namespace).tag())),
             None => Root::All,
         })
     }
