@@ -39,8 +39,7 @@ struct Bucket([AtomicU64; SLOTS]);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
     buckets: [u32; 2],
-    /// In the upper half.
-    tag: u64,
+    tag: u32,
 }
 
 impl Home {
@@ -53,7 +52,7 @@ impl Home {
     /// Whether an entry has this home's tag. An empty slot may seem to, in one home of 2^32.
     #[inline]
     const fn tags(self, entry: u64) -> bool {
-        (entry ^ self.tag) >> 32 == 0
+        entry >> 32 == self.tag as u64
     }
 
     /// The block of an entry, if it has this home's tag.
@@ -66,7 +65,7 @@ impl Home {
 
     #[inline]
     fn entry(self, block: BlockId) -> u64 {
-        self.tag | (u64::from(block.get()) + 1)
+        u64::from(self.tag) << 32 | (u64::from(block.get()) + 1)
     }
 }
 
@@ -116,7 +115,7 @@ impl Index {
         }
         Home {
             buckets: [first, second],
-            tag: h.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 << 32,
+            tag: (h.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
         }
     }
 
@@ -124,6 +123,11 @@ impl Index {
     #[inline]
     pub(crate) fn prefetch(&self, home: Home) {
         super::prefetch(&self.buckets, home.buckets[0] as usize);
+    }
+    /// The same for the one that is read if the first did not do.
+    #[inline]
+    pub(crate) fn prefetch_second(&self, home: Home) {
+        super::prefetch(&self.buckets, home.buckets[1] as usize);
     }
 
     /// A candidate in that bucket: most often the only one.

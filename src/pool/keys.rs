@@ -8,7 +8,7 @@ use crate::block::BlockId;
 use crate::prefix::{Contents, ExtraKey};
 
 /// How many blocks ahead.
-const WINDOW: usize = if cfg!(loom) { 1 } else { 8 };
+const WINDOW: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// What the walk will do with the buckets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,8 @@ impl<'a> Keys<'a> {
         self.prepared = window;
         self.first = i;
         self.len = window.min(self.most - i);
+        // Often needed by who enters blocks, and by who looks for the first one of many.
+        let second_too = self.ahead == Ahead::Publish || window == 1;
         for (depth, slot) in (at.depth..).zip(&mut self.keys[..self.len]) {
             let n = i + (depth - at.depth) as usize;
             if n > i {
@@ -104,6 +106,9 @@ impl<'a> Keys<'a> {
             slot.key = key;
             slot.home = core.index.home(key, depth);
             core.index.prefetch(slot.home);
+            if second_too {
+                core.index.prefetch_second(slot.home);
+            }
             parent = Some(key);
         }
         if self.ahead == Ahead::Find && WINDOW > 1 {
