@@ -28,7 +28,7 @@ use super::packed::{Atomic, Packed};
 use super::state::GENERATION_BITS;
 use crate::block::{BlockId, MAX_BLOCKS};
 use crate::error::CreateError;
-use crate::prefix::{Evidence, ExtraKey, Identity, Proof};
+use crate::prefix::{Evidence, ExtraKey, Identity, Proof, two_tokens};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::unmodelled;
@@ -375,11 +375,6 @@ fn write_tokens(mut words: &[AtomicU64], mut tokens: &[u32]) {
 #[inline]
 fn one_word(pair: &[u32]) -> u64 {
     two_tokens(pair[0], pair.get(1).copied().unwrap_or(0))
-}
-
-#[inline]
-const fn two_tokens(first: u32, second: u32) -> u64 {
-    first as u64 | (second as u64) << 32
 }
 
 #[cfg(all(test, not(loom)))]

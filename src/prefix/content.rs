@@ -245,10 +245,13 @@ impl<'a> Identity<'a> {
     pub(crate) fn new(tokens: &'a [u32], extra: ExtraKey, proof: Proof, secret: Secret) -> Self {
         let evidence = match proof {
             Proof::Tokens => Evidence::Tokens(tokens),
-            Proof::Digest => Evidence::Digest(
-                Sip::<2, 4>::new_128(secret.for_purpose(4)).finish_tokens_128(tokens),
-            ),
+            Proof::Digest => Evidence::Digest(digest(tokens, secret)),
         };
         Self { extra, evidence }
     }
+}
+
+#[inline(never)]
+fn digest(tokens: &[u32], secret: Secret) -> [u64; 2] {
+    Sip::<2, 4>::new_128(secret.for_purpose(4)).finish_tokens_128(tokens)
 }

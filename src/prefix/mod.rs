@@ -13,4 +13,4 @@ pub use namespace::Namespace;
 
 pub(crate) use content::{Evidence, Identity, Space};
 pub(crate) use hash::Hasher;
-pub(crate) use sip::Secret;
+pub(crate) use sip::{Secret, two_tokens};
