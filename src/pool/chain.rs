@@ -325,10 +325,11 @@ impl<'p> Chain<'p> {
             return Err(TakeError::WrongPool);
         }
         worker.belongs(self.core)?;
-        promise.within(n)?;
+        let credits = promise.within(n)?;
         let before = self.raw.ids.len();
         self.raw.ids.resize(before + n, BlockId::NONE);
-        promise.take_into(worker, &mut self.raw.ids[before..])
+        promise.take_into(worker, &mut self.raw.ids[before..], credits);
+        Ok(())
     }
 
     /// Appends private blocks.

@@ -15,7 +15,7 @@ use crate::array::array;
 use crate::block::{BlockId, ShardId};
 use crate::error::{CreateError, Refused};
 use crate::event::{EventRing, Findable};
-use crate::prefix::{ExtraKey, Hasher, Identity, Proof, Secret, SipHasher13};
+use crate::prefix::{ExtraKey, Hasher, Identity, Namespace, Proof, Secret, SipHasher13, Space};
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{AtomicU32, AtomicU64, Padded, unmodelled};
 
@@ -28,6 +28,8 @@ pub(crate) struct Core {
     /// Ids below this are online.
     limit: AtomicU32,
     pub(crate) secret: Secret,
+    /// That of the bare model: most pools know no other.
+    bare: Space,
     pub(crate) hasher: Hasher,
     pub(crate) proof: Proof,
     pub(crate) states: Box<[StateWord]>,
@@ -48,6 +50,7 @@ impl Core {
     pub(crate) fn new(config: &PoolConfig) -> Result<Self, CreateError> {
         config.check()?;
         let max = config.max_blocks;
+        let secret = Secret::from_bytes(config.secret);
         let online = u32::try_from(config.blocks).unwrap_or(u32::MAX);
         let events = if config.events > 0 {
             Some(EventRing::new(config.events)?)
@@ -58,7 +61,8 @@ impl Core {
             shard: config.shard,
             block_size: config.block_size,
             limit: AtomicU32::new(online),
-            secret: Secret::from_bytes(config.secret),
+            secret,
+            bare: Space::new(&Namespace::new(), secret),
             hasher: match &config.hasher {
                 Some(hasher) => Hasher::Given(hasher.clone()),
                 None => Hasher::Sip(SipHasher13::new(config.secret)),
@@ -115,6 +119,16 @@ impl Core {
     /// Every id, online or not.
     pub(crate) fn ids(&self) -> impl Iterator<Item = BlockId> + use<> {
         (0..self.states.len()).map(BlockId::from_index)
+    }
+
+    /// A namespace as this pool knows it.
+    #[inline]
+    pub(crate) fn space(&self, namespace: &Namespace) -> Space {
+        if namespace.is_bare() {
+            self.bare
+        } else {
+            Space::new(namespace, self.secret)
+        }
     }
 
     /// What a block with these tokens is compared by.

@@ -249,10 +249,11 @@ impl Core {
         let mut freed = 0;
         loop {
             let mut left = self.order.len();
+            let mut hand = Hand::new();
             let mut inner = false;
             let before = freed;
             while left > 0 {
-                let hand = self.order.pop(left);
+                self.order.pop(left, &mut hand);
                 if hand.is_empty() {
                     break;
                 }

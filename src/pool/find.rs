@@ -1,8 +1,9 @@
 //! Finding a prefix: walks from the root, proves each block equal, and pins it.
 //!
-//! For each block: the parent's child hint, or else the index by the chain key, names candidates. A candidate is pinned in four
-//! steps: load its state (published, generation g); compare parent, extra key and tokens; fence; CAS one reference more from a
-//! state of generation g. A mismatch takes no credit, no reference and no touch.
+//! For each block: the parent's child hint, or else the index by the chain key, names candidates; the index comes first for as
+//! long as keys are ready that a wrong hint has cost. A candidate is pinned in four steps: load its state (published, generation
+//! g); compare parent, extra key and tokens; fence; CAS one reference more from a state of generation g. A mismatch takes no
+//! credit, no reference and no touch.
 //!
 //! # Orderings
 //! The state is loaded Acquire: content written before publishing is visible (`publish-vs-hit`). The Acquire fence after the
@@ -191,10 +192,10 @@ impl Core {
         most: usize,
         mut offer: impl FnMut(Place, &Identity<'_>, BlockId) -> Step,
     ) {
-        let space = Space::new(prompt.namespace, self.secret);
+        let space = self.space(prompt.namespace);
         let contents = prompt.contents();
         let mut at = Place::root(space);
-        let mut keys = Keys::new(Ahead::Find);
+        let mut keys = Keys::new(contents, most, Ahead::Find);
         for i in 0..most {
             let extra = contents.extra_of(i);
             let extra = if i == 0 {
@@ -203,31 +204,26 @@ impl Core {
                 extra
             };
             let identity = self.identity(contents.tokens_of(i, self.block_size), extra);
-            // The child that the parent's hint names, then those that the index names for the chain key.
             let parent = at.link.block();
             let hint = parent.and_then(|parent| self.nodes.get(parent).hint());
+            // Keys are ready only where a hint was wrong a moment ago: what the index has for them is asked first then.
+            let guess = keys.ready(i).and_then(|ready| ready.likely).or(hint);
             let mut taken = None;
-            if let Some(hint) = hint {
-                match offer(at, &identity, hint) {
+            if let Some(guess) = guess {
+                match offer(at, &identity, guess) {
                     Step::Miss => {}
-                    step => {
-                        keys.forget();
-                        taken = Some((hint, step));
-                    }
+                    step => taken = Some((guess, step)),
                 }
             }
             if taken.is_none() {
-                let (key, home) = keys.of(self, at, &contents, i, most, extra);
-                taken = self
-                    .index
-                    .candidates(home)
-                    .filter(|&candidate| Some(candidate) != hint)
-                    .find_map(|candidate| match offer(at, &identity, candidate) {
-                        Step::Miss => None,
-                        step => Some((candidate, step)),
-                    });
-                // The engine gave another key when it was published: what follows hangs below that one.
-                if taken.is_some_and(|(block, _)| self.nodes.get(block).key() != key) {
+                let home = keys.of(self, i, at, extra).home;
+                let others = self.index.candidates(home).chain(hint);
+                let others = others.filter(|&other| Some(other) != guess);
+                taken = offer_all(at, &identity, others, &mut offer);
+            }
+            // The engine gave another key when it was published: what follows hangs below that one.
+            if let (Some((block, _)), Some(ready)) = (taken, keys.ready(i)) {
+                if self.nodes.get(block).key() != ready.key {
                     keys.forget();
                 }
             }
@@ -300,6 +296,23 @@ impl Core {
             }
         }
     }
+}
+
+/// Offers one after the other until one is taken.
+#[inline(never)]
+fn offer_all(
+    at: Place,
+    identity: &Identity<'_>,
+    candidates: impl Iterator<Item = BlockId>,
+    offer: &mut impl FnMut(Place, &Identity<'_>, BlockId) -> Step,
+) -> Option<(BlockId, Step)> {
+    for candidate in candidates {
+        match offer(at, identity, candidate) {
+            Step::Miss => {}
+            step => return Some((candidate, step)),
+        }
+    }
+    None
 }
 
 /// What the walk's visitor says of a candidate.

@@ -62,7 +62,7 @@ pub(crate) use self::worker::BlockList;
 use self::cut::Root;
 use self::free::FreeMap;
 use self::node::Link;
-use self::order::{HAND, Hand};
+use self::order::HAND;
 use self::prefetch::prefetch;
 use crate::array::array;
 use crate::block::{BlockId, ShardId};
@@ -70,7 +70,7 @@ use crate::error::{
     ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, WrongPool,
 };
 use crate::event::{EventReader, Findable, Snapshot};
-use crate::prefix::{Namespace, Prompt, Space};
+use crate::prefix::{Namespace, Prompt};
 use crate::shared::Shared;
 use crate::sync::Ordering::Acquire;
 
@@ -222,13 +222,13 @@ impl BlockPool {
         let cuts = self.core.cuts.0.load(Acquire);
         pay.lend(|purse| self.core.find(prompt, most, purse, &mut found));
         Core::count_lookup(worker, found.len(), most);
-        let space = Space::new(prompt.namespace, self.core.secret);
+        let space = self.core.space(prompt.namespace);
         Ok(Chain::new(&self.core, RawChain::new(space, found, cuts)))
     }
 
     /// An empty chain for prompts of a namespace.
     pub fn chain(&self, namespace: &Namespace) -> Chain<'_> {
-        let space = Space::new(namespace, self.core.secret);
+        let space = self.core.space(namespace);
         let cuts = self.core.cuts.0.load(Acquire);
         Chain::new(&self.core, RawChain::new(space, BlockList::new(), cuts))
     }
@@ -256,11 +256,9 @@ impl BlockPool {
                 // Somebody took some: as many as there are now.
                 continue;
             }
-            let mut hand = Hand::new();
-            let got = self
-                .core
-                .reclaim(worker, credits as usize, &mut |block| hand.push(block));
-            for &block in &hand {
+            let mut hand = [BlockId::NONE; HAND];
+            let got = self.core.reclaim(worker, &mut hand[..credits as usize]);
+            for &block in &hand[..got] {
                 let (word, bit) = FreeMap::<64>::place(block);
                 self.core.free.insert(word, bit);
             }
@@ -292,9 +290,7 @@ impl BlockPool {
             .belongs(&self.core)
             .map_err(|WrongPool| ClearError::WrongPool)?;
         self.core.clear(match namespace {
-            Some(namespace) => {
-                Root::Namespace(Link::root(Space::new(namespace, self.core.secret).tag()))
-            }
+            Some(namespace) => Root::Namespace(Link::root(self.core.space(namespace).tag())),
             None => Root::All,
         })
     }

@@ -28,7 +28,7 @@ use super::packed::{Atomic, Packed};
 use super::state::GENERATION_BITS;
 use crate::block::{BlockId, MAX_BLOCKS};
 use crate::error::CreateError;
-use crate::prefix::{ExtraKey, Identity, Proof};
+use crate::prefix::{Evidence, ExtraKey, Identity, Proof, two_tokens};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::unmodelled;
@@ -244,7 +244,6 @@ pub(crate) struct Nodes {
     content: Box<[AtomicU64]>,
     skip: usize,
     width: usize,
-    proof: Proof,
 }
 
 impl Nodes {
@@ -268,7 +267,6 @@ impl Nodes {
             content,
             skip,
             width,
-            proof,
         })
     }
 
@@ -308,20 +306,11 @@ impl Nodes {
             return false;
         }
         let content = self.content(block);
-        match self.proof {
-            Proof::Tokens => {
-                // Whole groups first; what is left of both begins at the same position.
-                let whole = identity.tokens.len() / (2 * FEW);
-                let (words, last_words) = content.split_at(whole * FEW);
-                let (tokens, last_tokens) = identity.tokens.split_at(whole * 2 * FEW);
-                (words.chunks_exact(FEW).zip(tokens.chunks_exact(2 * FEW)))
-                    .all(|(words, tokens)| equal_few(words, tokens))
-                    && (last_words.iter().zip(last_tokens.chunks(2)))
-                        .all(|(word, pair)| word.load(Relaxed) == one_word(pair))
-            }
-            Proof::Digest => content
+        match identity.evidence {
+            Evidence::Tokens(tokens) => equal_tokens(content, tokens),
+            Evidence::Digest(digest) => content
                 .iter()
-                .zip(identity.digest)
+                .zip(digest)
                 .all(|(word, half)| word.load(Relaxed) == half),
         }
     }
@@ -330,67 +319,65 @@ impl Nodes {
     #[inline]
     pub(crate) fn write_content(&self, block: BlockId, identity: &Identity<'_>) {
         let content = self.content(block);
-        match self.proof {
-            Proof::Tokens => {
-                let whole = identity.tokens.len() / (2 * FEW);
-                let (words, last_words) = content.split_at(whole * FEW);
-                let (tokens, last_tokens) = identity.tokens.split_at(whole * 2 * FEW);
-                for (words, tokens) in words.chunks_exact(FEW).zip(tokens.chunks_exact(2 * FEW)) {
-                    write_few(words, tokens);
-                }
-                for (word, pair) in last_words.iter().zip(last_tokens.chunks(2)) {
-                    word.store(one_word(pair), Relaxed);
-                }
-            }
-            Proof::Digest => {
-                for (word, half) in content.iter().zip(identity.digest) {
+        match identity.evidence {
+            Evidence::Tokens(tokens) => write_tokens(content, tokens),
+            Evidence::Digest(digest) => {
+                for (word, half) in content.iter().zip(digest) {
                     word.store(half, Relaxed);
                 }
             }
         }
     }
 
-    /// The first `n` tokens of a published block that the caller holds; `None` where only their digest is kept.
-    pub(crate) fn tokens(&self, block: BlockId, n: usize) -> Option<impl Iterator<Item = u32>> {
-        let words = self.content(block).iter();
+    /// The first `n` tokens of a published block that the caller holds, where it is compared by tokens.
+    pub(crate) fn tokens(&self, block: BlockId, n: usize) -> impl Iterator<Item = u32> {
         #[expect(clippy::cast_possible_truncation, reason = "the halves are the tokens")]
-        let pairs = words.flat_map(|word| {
+        let pair = |word: &AtomicU64| {
             let pair = word.load(Relaxed);
             [pair as u32, (pair >> 32) as u32]
-        });
-        (self.proof == Proof::Tokens).then(|| pairs.take(n))
+        };
+        self.content(block).iter().flat_map(pair).take(n)
     }
 }
 
-/// Words that are compared without a branch between them.
+/// Words that are compared or stored in straight-line code.
 const FEW: usize = if cfg!(loom) { 1 } else { 8 };
+/// Tokens in so many words.
+const FEW_TOKENS: usize = 2 * FEW;
 
-/// Compares [`FEW`] words, in straight-line code: the lengths are known.
+/// Cuts the first [`FEW`] words off, and the tokens that belong there. `None`: fewer are left.
 #[inline]
-fn equal_few(words: &[AtomicU64], tokens: &[u32]) -> bool {
-    let (Ok(words), Ok(tokens)) = (
-        <&[AtomicU64; FEW]>::try_from(words),
-        <&[u32; 2 * FEW]>::try_from(tokens),
-    ) else {
-        return false;
-    };
-    let mut difference = 0;
-    for (i, word) in words.iter().enumerate() {
-        difference |= word.load(Relaxed) ^ two_tokens(tokens[2 * i], tokens[2 * i + 1]);
-    }
-    difference == 0
+fn next_few<'c, 't>(
+    words: &mut &'c [AtomicU64],
+    tokens: &mut &'t [u32],
+) -> Option<(&'c [AtomicU64; FEW], &'t [u32; FEW_TOKENS])> {
+    let (first_words, other_words) = words.split_first_chunk()?;
+    let (first_tokens, other_tokens) = tokens.split_first_chunk()?;
+    (*words, *tokens) = (other_words, other_tokens);
+    Some((first_words, first_tokens))
 }
 
-/// Stores [`FEW`] words, likewise.
 #[inline]
-fn write_few(words: &[AtomicU64], tokens: &[u32]) {
-    if let (Ok(words), Ok(tokens)) = (
-        <&[AtomicU64; FEW]>::try_from(words),
-        <&[u32; 2 * FEW]>::try_from(tokens),
-    ) {
+fn equal_tokens(mut words: &[AtomicU64], mut tokens: &[u32]) -> bool {
+    let is = |word: &AtomicU64, tokens: u64| word.load(Relaxed) == tokens;
+    while let Some((words, tokens)) = next_few(&mut words, &mut tokens) {
+        if !(0..FEW).all(|i| is(&words[i], two_tokens(tokens[2 * i], tokens[2 * i + 1]))) {
+            return false;
+        }
+    }
+    let mut last = words.iter().zip(tokens.chunks(2));
+    tokens.is_empty() || last.all(|(word, pair)| is(word, one_word(pair)))
+}
+
+#[inline]
+fn write_tokens(mut words: &[AtomicU64], mut tokens: &[u32]) {
+    while let Some((words, tokens)) = next_few(&mut words, &mut tokens) {
         for (i, word) in words.iter().enumerate() {
             word.store(two_tokens(tokens[2 * i], tokens[2 * i + 1]), Relaxed);
         }
+    }
+    for (word, pair) in words.iter().zip(tokens.chunks(2)) {
+        word.store(one_word(pair), Relaxed);
     }
 }
 
@@ -398,11 +385,6 @@ fn write_few(words: &[AtomicU64], tokens: &[u32]) {
 #[inline]
 fn one_word(pair: &[u32]) -> u64 {
     two_tokens(pair[0], pair.get(1).copied().unwrap_or(0))
-}
-
-#[inline]
-const fn two_tokens(first: u32, second: u32) -> u64 {
-    first as u64 | (second as u64) << 32
 }
 
 #[cfg(all(test, not(loom)))]
@@ -440,11 +422,10 @@ mod tests {
                 nodes.write_content(block, &identity);
                 assert!(is(&tokens), "size {block_size}");
                 for n in 0..=tokens.len() {
-                    let kept = nodes
-                        .tokens(block, n)
-                        .map(Iterator::collect::<alloc::vec::Vec<_>>);
-                    let expected = (proof == Proof::Tokens).then(|| tokens[..n].to_vec());
-                    assert_eq!(kept, expected, "size {block_size}");
+                    if proof == Proof::Tokens {
+                        let kept: alloc::vec::Vec<u32> = nodes.tokens(block, n).collect();
+                        assert_eq!(kept, tokens[..n], "size {block_size}");
+                    }
                 }
                 for position in 0..tokens.len() {
                     let mut other = tokens.clone();

@@ -95,13 +95,13 @@ impl TokenRing {
         }
     }
 
-    /// Takes up to `want` of the oldest tokens. None: the ring is empty, or the thread that took the oldest place has not
-    /// filled it yet.
+    /// Takes up to `want` of the oldest tokens into the hand, in place of what it has. None: the ring is empty, or the thread that
+    /// took the oldest place has not filled it yet.
     #[inline]
-    pub(crate) fn pop(&self, want: usize) -> Hand {
+    pub(crate) fn pop(&self, want: usize, hand: &mut Hand) {
         let mut head = self.head.0.load(Acquire);
         loop {
-            let mut hand = Hand::new();
+            hand.clear();
             while hand.len() < want.min(HAND) {
                 let Some(token) = self.token(head + hand.len() as u64) else {
                     break;
@@ -111,7 +111,7 @@ impl TokenRing {
             if hand.is_empty() {
                 let now = self.head.0.load(Acquire);
                 if now == head {
-                    return hand;
+                    return;
                 }
                 head = now;
                 continue;
@@ -121,7 +121,7 @@ impl TokenRing {
                 .0
                 .compare_exchange(head, head + hand.len() as u64, AcqRel, Acquire)
             {
-                Ok(_) => return hand,
+                Ok(_) => return,
                 // Another thread popped.
                 Err(actual) => head = actual,
             }
@@ -164,6 +164,7 @@ mod tests {
         let ring = TokenRing::new(5).unwrap();
         let mut outside: Vec<u32> = (0..5).collect();
         let mut inside = VecDeque::new();
+        let mut hand = Hand::new();
         for round in 0..1000_usize {
             let n = round % 3 + 1;
             let pushed: Vec<BlockId> = outside
@@ -172,8 +173,8 @@ mod tests {
                 .collect();
             inside.extend(pushed.iter().map(|b| b.get()));
             ring.push(&pushed);
-            let popped = ring.pop(round % 4);
-            for token in &popped {
+            ring.pop(round % 4, &mut hand);
+            for token in &hand {
                 assert_eq!(Some(token.get()), inside.pop_front());
                 outside.push(token.get());
             }

@@ -21,7 +21,7 @@ use super::chain::RawChain;
 use super::core::Core;
 use super::find::{Pin, Place, Purse};
 use super::index::Home;
-use super::keys::{Ahead, Keys};
+use super::keys::{Ahead, Keys, Ready};
 use super::state::State;
 use super::tally::Counter;
 use super::worker::Worker;
@@ -101,7 +101,7 @@ impl Core {
         let mut at = chain.place(self);
         // Whether the parent already counts the child to come.
         let mut counted = false;
-        let mut keys = Keys::new(Ahead::Publish);
+        let mut keys = Keys::new(*contents, n, Ahead::Publish);
         for i in 0..n {
             let block = chain.ids[chain.published];
             let extra = contents.extra_of(i);
@@ -116,8 +116,8 @@ impl Core {
                 self.nodes.prefetch(later);
                 self.nodes.prefetch_content(later);
             }
-            let key = keys.of(self, at, contents, i, n, extra);
-            let next = self.publish_one(at, block, key, &identity, counted, more, purse);
+            let ready = keys.of(self, i, at, extra);
+            let next = self.publish_one(at, block, ready, &identity, counted, more, purse);
             if !matches!(next, Next::Stored(_)) && counted {
                 self.uncount(at);
                 counted = false;
@@ -132,7 +132,7 @@ impl Core {
                 Next::Duplicate(canonical, generation) => {
                     done.duplicates += 1;
                     chain.grow_published(worker, canonical);
-                    if self.nodes.get(canonical).key() != key.0 {
+                    if self.nodes.get(canonical).key() != ready.key {
                         keys.forget();
                     }
                     at = at.below(canonical, generation);
@@ -170,7 +170,7 @@ impl Core {
         &self,
         at: Place,
         block: BlockId,
-        (key, home): (u64, Home),
+        Ready { key, home, .. }: Ready,
         identity: &Identity<'_>,
         counted: bool,
         more: bool,

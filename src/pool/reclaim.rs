@@ -20,58 +20,73 @@ use super::worker::Worker;
 use crate::block::BlockId;
 use crate::sync::Ordering::{Acquire, Relaxed};
 
+/// How many tokens behind the first one a block's contents are fetched, and before that its state and node, which say where they
+/// are in the index.
+const SOON: u64 = 1;
+const LATER: u64 = 4;
 /// Longest way down the child hints.
 const MOST_STEPS_DOWN: usize = 512;
 /// Tokens looked at in vain, beyond two rounds of the ring, before the state words are searched.
 const PATIENCE: usize = if cfg!(loom) { 1 } else { 512 };
 
 impl Core {
-    /// Gets `want` blocks; the caller holds as many credits. They come with no references.
+    /// Gets a block for each place, held once by the caller, who has as many credits.
     #[inline]
-    pub(crate) fn obtain(&self, worker: &mut Worker, want: usize, mut give: impl FnMut(Run)) {
-        let got = self.free.claim(&mut worker.hint, want, &mut give);
-        if got < want {
-            self.obtain_idle(worker, want - got, &mut give);
+    pub(crate) fn obtain(&self, worker: &mut Worker, places: &mut [BlockId]) {
+        let got = self.obtain_free(&mut worker.hint, places);
+        if got < places.len() {
+            self.obtain_idle(worker, &mut places[got..]);
         }
     }
 
-    /// Makes obtained blocks held. They are the caller's alone: without an owner, and out of the bitmap or claimed; so their words
-    /// are stored plainly.
     #[inline]
-    pub(crate) fn own(&self, run: Run) {
-        for word in &self.states[run.first.index()..][..run.len] {
-            word.store(word.load(Relaxed).held_once_more(), Relaxed);
-        }
+    pub(crate) fn obtain_free(&self, hint: &mut usize, places: &mut [BlockId]) -> usize {
+        let want = places.len();
+        let mut places = places.iter_mut();
+        self.free
+            .claim(hint, want, |run| self.own(run, &mut places))
     }
 
-    fn obtain_idle(&self, worker: &mut Worker, want: usize, give: &mut dyn FnMut(Run)) {
+    fn obtain_idle(&self, worker: &mut Worker, places: &mut [BlockId]) {
         let mut got = 0;
         loop {
-            got += self.reclaim(worker, want - got, &mut |block| give(Run::one(block)));
-            if got == want {
+            let reclaimed = self.reclaim(worker, &mut places[got..]);
+            for place in &mut places[got..][..reclaimed] {
+                self.own(Run::one(*place), core::iter::once(place));
+            }
+            got += reclaimed;
+            if got == places.len() {
                 return;
             }
-            got += self.free.claim(&mut worker.hint, want - got, &mut *give);
-            if got < want {
-                got += self.free.claim_any(want - got, &mut *give);
+            got += self.obtain_free(&mut worker.hint, &mut places[got..]);
+            if got < places.len() {
+                let (want, mut places) = (places.len() - got, places[got..].iter_mut());
+                got += self.free.claim_any(want, |run| self.own(run, &mut places));
             }
-            if got == want {
+            if got == places.len() {
                 return;
             }
             crate::sync::relax();
         }
     }
 
-    /// Reclaims up to `want` idle blocks; fewer only if there are none to be found at this instant.
-    pub(crate) fn reclaim(
-        &self,
-        worker: &mut Worker,
-        want: usize,
-        give: &mut dyn FnMut(BlockId),
-    ) -> usize {
-        let mut got = self.reclaim_in_order(worker, want, give);
-        while got < want && !crate::sync::mutant("no-sweep") {
-            let swept = self.sweep(worker, want - got, give);
+    /// Makes obtained blocks held, and puts them into places. They are the caller's alone: without an owner, and out of the bitmap
+    /// or claimed; so their words are stored plainly.
+    #[inline]
+    pub(crate) fn own<'p>(&self, run: Run, places: impl Iterator<Item = &'p mut BlockId>) {
+        let words = &self.states[run.first.index()..][..run.len];
+        for ((word, block), place) in words.iter().zip(run.ids()).zip(places) {
+            word.store(word.load(Relaxed).held_once_more(), Relaxed);
+            *place = block;
+        }
+    }
+
+    /// Reclaims idle blocks into the first places, and returns how many: fewer than there are places only if no more are to be
+    /// found at this instant. They have no owner yet.
+    pub(crate) fn reclaim(&self, worker: &mut Worker, places: &mut [BlockId]) -> usize {
+        let mut got = self.reclaim_in_order(worker, places);
+        while got < places.len() && !crate::sync::mutant("no-sweep") {
+            let swept = self.sweep(worker, &mut places[got..]);
             if swept == 0 {
                 break;
             }
@@ -82,23 +97,19 @@ impl Core {
     }
 
     /// By the tokens.
-    pub(crate) fn reclaim_in_order(
-        &self,
-        worker: &mut Worker,
-        want: usize,
-        give: &mut dyn FnMut(BlockId),
-    ) -> usize {
+    pub(crate) fn reclaim_in_order(&self, worker: &mut Worker, places: &mut [BlockId]) -> usize {
         let mut got = 0;
         let mut trips = 0;
         let mut fruitless = 0;
-        while got < want {
-            let hand = self.order.pop(want - got);
+        let (mut hand, mut back) = (Hand::new(), Hand::new());
+        while got < places.len() {
+            self.order.pop(places.len() - got, &mut hand);
             if hand.is_empty() {
                 break;
             }
             self.prefetch_for_claims(&hand);
             let before = got;
-            let mut back = Hand::new();
+            back.clear();
             for &token in &hand {
                 let past_cap = worker.allowance == 0;
                 let claim = match self.examine(token, past_cap) {
@@ -118,13 +129,13 @@ impl Core {
                 match claim {
                     Some(claim) => {
                         worker.claimed();
-                        give(self.settle(claim));
+                        places[got] = self.settle(claim);
                         got += 1;
                     }
                     None => fruitless += 1,
                 }
             }
-            self.prefetch_for_next();
+            self.prefetch_for_later();
             trips += back.len();
             self.order.push(&back);
             if got > before {
@@ -148,20 +159,20 @@ impl Core {
         }
     }
 
-    /// The next call will look at the tokens that are first now: their lines are fetched while the caller works.
+    /// Later calls will look at the tokens that come now, and give their blocks away: their lines are fetched while the caller
+    /// works. When each call wants one block this is all the time there is.
     #[inline]
-    fn prefetch_for_next(&self) {
+    fn prefetch_for_later(&self) {
         if cfg!(loom) {
             return;
         }
-        if let Some(next) = self.order.peek(0) {
-            self.index.prefetch(self.home_of(next));
+        if let Some(soon) = self.order.peek(SOON) {
+            self.index.prefetch(self.home_of(soon));
+            self.nodes.prefetch_content(soon);
         }
-        for ahead in 1..4 {
-            if let Some(later) = self.order.peek(ahead) {
-                super::prefetch(&self.states, later.index());
-                self.nodes.prefetch(later);
-            }
+        if let Some(later) = self.order.peek(LATER) {
+            super::prefetch(&self.states, later.index());
+            self.nodes.prefetch(later);
         }
     }
 
@@ -191,18 +202,13 @@ impl Core {
     /// Believes no counts. Marks every named parent; cuts idle blocks that nobody names; marks again, which binds for those cut;
     /// claims those still not named.
     #[cold]
-    pub(crate) fn sweep(
-        &self,
-        worker: &mut Worker,
-        want: usize,
-        give: &mut dyn FnMut(BlockId),
-    ) -> usize {
+    pub(crate) fn sweep(&self, worker: &mut Worker, places: &mut [BlockId]) -> usize {
         worker.count(Counter::Sweeps, 1);
         self.mark_parents(&mut worker.marks);
         let mut cut = Hand::new();
         let mut cuts: [Option<(u64, Option<super::claim::Cut>)>; HAND] = [const { None }; HAND];
         for block in self.ids() {
-            if cut.len() == want.min(HAND) {
+            if cut.len() == places.len().min(HAND) {
                 break;
             }
             let current = self.state(block).load(Acquire);
@@ -224,7 +230,7 @@ impl Core {
             if let Some(claim) =
                 self.claim_cut(block, generation, cut_here, Childless::Scan(&named))
             {
-                give(self.settle(claim));
+                places[got] = self.settle(claim);
                 got += 1;
             }
         }
@@ -250,6 +256,7 @@ impl Core {
     /// other one. Returns how many it dropped.
     pub(crate) fn maintain(&self, steps: usize) -> usize {
         let mut dropped = 0;
+        let mut hand = Hand::new();
         while dropped < steps {
             let Some(token) = self.order.peek(0) else {
                 break;
@@ -259,7 +266,8 @@ impl Core {
                 break;
             }
             // Another thread may have popped that one; whatever comes is dropped or put back.
-            for &token in &self.order.pop(1) {
+            self.order.pop(1, &mut hand);
+            for &token in &hand {
                 if !self.drop_token_if_held(token) {
                     self.order.push(&[token]);
                     return dropped;

@@ -47,40 +47,26 @@ impl<'p> Reservation<'p> {
     #[inline]
     pub fn take(&mut self, worker: &mut Worker, n: usize) -> Result<Blocks<'p>, TakeError> {
         worker.belongs(self.core)?;
-        self.within(n)?;
+        let credits = self.within(n)?;
         let mut few = [BlockId::NONE; INLINE];
         let ids = if let Some(few_of_them) = few.get_mut(..n) {
-            self.take_into(worker, few_of_them)?;
+            self.take_into(worker, few_of_them, credits);
             BlockList::from_buf_and_len(few, n)
         } else {
             let mut ids = worker.list(n);
             ids.resize(n, BlockId::NONE);
-            self.take_into(worker, &mut ids)?;
+            self.take_into(worker, &mut ids, credits);
             ids
         };
         Ok(Blocks::new(self.core, ids))
     }
 
-    /// Takes as many blocks as there are places, held once by whoever gets them.
+    /// Takes a block for each place, held once by whoever gets them, for as many credits, which are [`within`](Self::within).
     #[inline]
-    pub(crate) fn take_into(
-        &mut self,
-        worker: &mut Worker,
-        places: &mut [BlockId],
-    ) -> Result<(), TakeError> {
-        worker.belongs(self.core)?;
-        let credits = self.within(places.len())?;
-        let want = places.len();
-        let mut places = places.iter_mut();
-        self.core.obtain(worker, want, |run| {
-            self.core.own(run);
-            for (block, place) in run.ids().zip(places.by_ref()) {
-                *place = block;
-            }
-        });
+    pub(crate) fn take_into(&mut self, worker: &mut Worker, places: &mut [BlockId], credits: u32) {
+        self.core.obtain(worker, places);
         self.left -= credits;
         self.core.credits.spend(credits);
-        Ok(())
     }
 
     /// Promises `n` more.

@@ -18,6 +18,7 @@ use super::chain::RawChain;
 use super::claim::{Childless, Claim, Token};
 use super::find::{Pin, Place, Purse};
 use super::free::{FreeMap, Run};
+use super::order::Hand;
 use super::publish::Published;
 use super::worker::{BlockList, Worker};
 use super::{BlockPool, Core};
@@ -60,37 +61,31 @@ impl Steps {
     pub fn deposit(&self, n: u32) {
         self.core().credits.deposit(n);
     }
-    fn own(&self, block: BlockId) -> BlockId {
-        self.core().own(Run::one(block));
-        block
-    }
     /// Takes blocks for credits in hand.
     pub fn take(&self, worker: &mut Worker, n: usize) -> Vec<BlockId> {
-        let mut got = vec![];
-        self.core().obtain(worker, n, |run| {
-            self.core().own(run);
-            got.extend(run.ids());
-        });
+        let mut got = vec![BlockId::NONE; n];
+        self.core().obtain(worker, &mut got);
         got
     }
     pub fn take_free(&self, worker: &mut Worker) -> Option<BlockId> {
-        let mut got = None;
-        self.core()
-            .free
-            .claim(&mut worker.hint, 1, |run| got = Some(self.own(run.first)));
-        got
+        self.one(|place| self.core().obtain_free(&mut worker.hint, place))
     }
     pub fn take_in_order(&self, worker: &mut Worker) -> Option<BlockId> {
-        let mut got = None;
-        self.core()
-            .reclaim_in_order(worker, 1, &mut |block| got = Some(self.own(block)));
-        got
+        self.one(|place| self.core().reclaim_in_order(worker, place))
+            .map(|block| self.own(block))
     }
     pub fn take_swept(&self, worker: &mut Worker) -> Option<BlockId> {
-        let mut got = None;
-        self.core()
-            .sweep(worker, 1, &mut |block| got = Some(self.own(block)));
-        got
+        self.one(|place| self.core().sweep(worker, place))
+            .map(|block| self.own(block))
+    }
+    fn one(&self, fill: impl FnOnce(&mut [BlockId]) -> usize) -> Option<BlockId> {
+        let mut place = [BlockId::NONE];
+        (fill(&mut place) == 1).then_some(place[0])
+    }
+    fn own(&self, block: BlockId) -> BlockId {
+        let mut place = [BlockId::NONE];
+        self.core().own(Run::one(block), place.iter_mut());
+        block
     }
     pub fn free_blocks(&self) -> usize {
         self.core()
@@ -105,7 +100,9 @@ impl Steps {
         worker.allowance = trips;
     }
     pub fn pop(&self) -> Option<BlockId> {
-        self.core().order.pop(1).first().copied()
+        let mut hand = Hand::new();
+        self.core().order.pop(1, &mut hand);
+        hand.pop()
     }
     pub fn push(&self, token: BlockId) {
         self.core().order.push(&[token]);

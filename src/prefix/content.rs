@@ -224,25 +224,34 @@ impl Space {
     }
 }
 
-/// What one block is compared by: its tokens (or their digest) and its extra key.
+/// What one block is compared by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity<'a> {
-    pub(crate) tokens: &'a [u32],
     pub(crate) extra: ExtraKey,
-    /// Only for [`Proof::Digest`].
-    pub(crate) digest: [u64; 2],
+    pub(crate) evidence: Evidence<'a>,
+}
+
+/// Its tokens, or what stands for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Evidence<'a> {
+    /// For [`Proof::Tokens`].
+    Tokens(&'a [u32]),
+    /// For [`Proof::Digest`].
+    Digest([u64; 2]),
 }
 
 impl<'a> Identity<'a> {
+    #[inline]
     pub(crate) fn new(tokens: &'a [u32], extra: ExtraKey, proof: Proof, secret: Secret) -> Self {
-        let digest = match proof {
-            Proof::Tokens => [0; 2],
-            Proof::Digest => Sip::<2, 4>::new_128(secret.for_purpose(4)).finish_tokens_128(tokens),
+        let evidence = match proof {
+            Proof::Tokens => Evidence::Tokens(tokens),
+            Proof::Digest => Evidence::Digest(digest(tokens, secret)),
         };
-        Self {
-            tokens,
-            extra,
-            digest,
-        }
+        Self { extra, evidence }
     }
+}
+
+#[inline(never)]
+fn digest(tokens: &[u32], secret: Secret) -> [u64; 2] {
+    Sip::<2, 4>::new_128(secret.for_purpose(4)).finish_tokens_128(tokens)
 }

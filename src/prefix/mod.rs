@@ -11,6 +11,6 @@ pub use hash::Xxh3Hasher;
 pub use hash::{BlockHasher, ConstantHasher, SipHasher13};
 pub use namespace::Namespace;
 
-pub(crate) use content::{Identity, Space};
+pub(crate) use content::{Evidence, Identity, Space};
 pub(crate) use hash::Hasher;
-pub(crate) use sip::Secret;
+pub(crate) use sip::{Secret, two_tokens};

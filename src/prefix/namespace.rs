@@ -79,6 +79,11 @@ impl Namespace {
         self
     }
 
+    /// Whether it is that of the bare model.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.encoded.is_empty()
+    }
+
     /// 128 keyed bits that stand for the namespace inside one pool.
     pub(crate) fn digest(&self, secret: Secret) -> [u64; 2] {
         Sip::<2, 4>::new_128(secret).finish_bytes_128(&self.encoded)

@@ -9,9 +9,10 @@ use super::error::{AdmitError, OutOfMemory};
 use super::growth::{Budget, Growth};
 use super::handle::Handle;
 use super::sequence::count;
+use crate::block::BlockId;
 use crate::error::Refused;
 use crate::pool::{Core, Purse};
-use crate::prefix::{Prompt, Space};
+use crate::prefix::Prompt;
 use crate::sync::Ordering::Acquire;
 use crate::sync::mutant;
 
@@ -237,7 +238,7 @@ impl Sequences {
 
         let chain = &mut self.registry.vacant(0).chain;
         let cuts = core.cuts.0.load(Acquire);
-        chain.restart(Space::new(prompt.namespace, core.secret), cuts);
+        chain.restart(core.space(prompt.namespace), cuts);
         let mut purse = Purse::reserved(charge);
         core.find(prompt, most, &mut purse, &mut chain.ids);
         let spent = purse.close();
@@ -256,10 +257,8 @@ impl Sequences {
         }
         chain.published = chain.ids.len();
         Core::count_lookup(&self.worker, chain.published, most);
-        core.obtain(&mut self.worker, fresh, |run| {
-            core.own(run);
-            chain.ids.extend(run.ids());
-        });
+        chain.ids.resize(cost.blocks, BlockId::NONE);
+        core.obtain(&mut self.worker, &mut chain.ids[chain.published..]);
         core.credits.spend(spent + count(fresh));
         Ok(())
     }

@@ -150,21 +150,16 @@ impl Need {
             return None;
         }
         let table = &mut sequence.chain.ids;
-        let changed = if self.copy { self.entry } else { table.len() };
+        let before = table.len();
+        table.resize(before + self.blocks() as usize, BlockId::NONE);
+        core.obtain(worker, &mut table[before..]);
+        let changed = if self.copy { self.entry } else { before };
         sequence.changed_from = sequence.changed_from.min(changed);
-        let mut copied = None;
-        core.obtain(worker, self.blocks() as usize, |run| {
-            core.own(run);
-            for block in run.ids() {
-                if self.copy && copied.is_none() {
-                    copied = Some((core::mem::replace(&mut table[self.entry], block), block));
-                } else {
-                    table.push(block);
-                }
-            }
-        });
         sequence.copy_credit &= !self.copy_credit;
-        copied
+        self.copy.then(|| {
+            let dst = table.remove(before);
+            (core::mem::replace(&mut table[self.entry], dst), dst)
+        })
     }
 
     /// The table is long enough: appends the positions, and makes the next block ready to be written to.
@@ -286,7 +281,7 @@ impl Sequences {
         out.reserve(need.n, need.blocks() as usize)?;
         let table = &mut sequence.chain.ids;
         table
-            .try_reserve(need.entries as usize)
+            .try_reserve(need.blocks() as usize)
             .map_err(|_| OutOfMemory)?;
         if need.copy {
             let src = table[need.entry];

@@ -5,6 +5,7 @@ use super::error::{Beyond, TruncateError};
 use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::count;
+use crate::prefix::Proof;
 use crate::sync::Ordering::Acquire;
 
 impl Sequences {
@@ -53,12 +54,8 @@ impl Sequences {
             .reserve(charge)
             .map_err(|available| core.shortfall(charge as usize, available))?;
 
-        let restored = if published {
-            let node = sequence.chain.node(keep - 1);
-            core.nodes.tokens(node, offset)
-        } else {
-            None
-        };
+        let kept = published && core.proof == Proof::Tokens;
+        let restored = kept.then(|| core.nodes.tokens(sequence.chain.node(keep - 1), offset));
         let unpublished = sequence.chain.published > positions / block_size;
         sequence.seal.truncate(
             positions,
