@@ -5,6 +5,7 @@
 //! * creating a pool and a worker either succeeds or gives [`CreateError::OutOfMemory`], whichever request is refused, and
 //!   leaves nothing behind;
 //! * the other calls that may run out of memory (`clear`, `invalidate`) say so and change nothing;
+//! * the calls of a registry of sequences that may run out of memory say so and change nothing;
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
 #![cfg(not(loom))]
 
@@ -14,8 +15,9 @@ use core::ptr;
 use std::alloc::System;
 
 use kvblock::{
-    BlockId, BlockPool, ClearError, Contents, CreateError, Event, EventReader, InvalidateError,
-    Namespace, PoolConfig, Prompt, Proof, Worker,
+    Admit, AdmitError, AppendError, BlockId, BlockPool, BranchError, ClearError, Contents,
+    CreateError, Event, EventReader, ExtraKey, Growth, Handle, InvalidateError, Namespace,
+    PoolConfig, Prompt, Proof, Sequences, SequencesConfig, Step, TokensError, Worker,
 };
 
 /// The system's allocator with a ledger for each thread.
@@ -476,4 +478,389 @@ fn steady_state_allocates_nothing_with_digests_stored() {
 #[test]
 fn steady_state_allocates_nothing_with_events_on() {
     steady_state_allocates_nothing(&config(BLOCKS, BLOCK_SIZE).events(1_024));
+}
+
+// ---- the registry of sequences
+
+#[test]
+fn creation_of_a_registry_fails_cleanly_at_every_allocation() {
+    let (pool, _worker) = create(&config(300, 16)).expect("memory");
+    for slots in [1, 64, 5_000] {
+        let before = LIVE.get();
+        let mut refused = 0;
+        for n in 1.. {
+            let (result, requests) = armed(Refuse::Nth(n), || {
+                Sequences::new(pool.clone(), &SequencesConfig::new(slots))
+            });
+            match result {
+                Err(CreateError::OutOfMemory { bytes }) => {
+                    assert!(requests >= n, "request {n} was never made");
+                    assert!(bytes > 0, "request {n} was of no bytes");
+                    assert_eq!(
+                        LIVE.get(),
+                        before,
+                        "{slots} slots: bytes left behind by the failure at request {n}"
+                    );
+                    refused += 1;
+                }
+                Err(other) => panic!("request {n} refused, answered by {other:?}"),
+                Ok(created) => {
+                    assert!(requests < n, "request {n} was refused and nobody said so");
+                    drop(created);
+                    assert_eq!(LIVE.get(), before, "bytes left behind by the drop");
+                    break;
+                }
+            }
+        }
+        assert!(refused >= 5, "{slots} slots: only {refused} requests");
+    }
+}
+
+/// A registry in use: three sequences, a branch, and a pending copy.
+struct InUse {
+    seqs: Sequences,
+    step: Step,
+    a: Handle,
+    namespace: Namespace,
+}
+
+impl InUse {
+    fn new() -> Self {
+        let (pool, _) = create(&config(512, 4)).expect("memory");
+        let config = SequencesConfig::new(8);
+        let mut seqs = Sequences::new(pool, &config).expect("memory");
+        let namespace = Namespace::new().salt("tenant 17");
+        let tokens: Vec<u32> = (0..102).collect();
+        let mut admit = |n: usize, growth| {
+            let prompt = Prompt::new(&namespace, &tokens[..n]);
+            seqs.admit(&Admit::new(prompt, growth).label(7))
+                .expect("it fits")
+                .handle
+        };
+        let a = admit(102, Growth::Cap(60));
+        let b = admit(30, Growth::OnDemand);
+        admit(20, Growth::Ahead(2));
+        let mut child = [Handle::NONE];
+        let mut step = Step::new();
+        seqs.fork(b, &mut child).expect("it fits");
+        seqs.append(b, 1, &mut step).expect("it fits");
+        assert_eq!(step.copies().len(), 1);
+        Self {
+            seqs,
+            // Its lists have no room.
+            step: Step::new(),
+            a,
+            namespace,
+        }
+    }
+
+    fn sight(&self) -> String {
+        let tables: Vec<_> = self
+            .seqs
+            .handles()
+            .map(|handle| {
+                let state = self.seqs.state(handle).expect("it lives");
+                (handle, state, self.seqs.table(handle).expect("it lives"))
+            })
+            .collect();
+        format!("{:?} {tables:?}", self.seqs.report())
+    }
+}
+
+/// Runs `call` with the n-th request refused, for n = 1, 2, ... until it needs no more, each time on a registry of its own. `run`
+/// says whether it succeeded, or ran out of memory.
+fn registry_fails_cleanly(call: impl Fn(&mut InUse) -> bool) {
+    let mut refused = 0;
+    for n in 1.. {
+        let mut used = InUse::new();
+        let before = used.sight();
+        let (done, requests) = armed(Refuse::Nth(n), || call(&mut used));
+        assert_eq!(used.seqs.audit(&[]), Ok(()), "whatever was refused");
+        if done {
+            assert!(requests < n, "request {n} was refused and nobody said so");
+            break;
+        }
+        assert!(requests >= n, "an error, but request {n} was never made");
+        assert_eq!(used.sight(), before, "a refusal changes nothing");
+        // It goes on as if nothing had been.
+        assert!(call(&mut used), "with memory it succeeds");
+        assert_eq!(used.seqs.audit(&[]), Ok(()));
+        refused += 1;
+    }
+    assert!(refused > 0, "nothing was ever refused");
+}
+
+#[test]
+fn admission_out_of_memory_changes_nothing() {
+    let tokens: Vec<u32> = (5_000..5_203).collect();
+    let extra = [ExtraKey::new(7); 50];
+    let keys: Vec<u64> = (0..50).collect();
+    registry_fails_cleanly(|used| {
+        let prompt = Prompt::new(&used.namespace, &tokens)
+            .extra(&extra)
+            .keys(&keys);
+        match used.seqs.admit(&Admit::new(prompt, Growth::Ahead(2))) {
+            Ok(admitted) => {
+                assert_eq!((admitted.hit, admitted.fresh), (0, 51));
+                true
+            }
+            Err(AdmitError::OutOfMemory(_)) => false,
+            Err(other) => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn append_out_of_memory_changes_nothing() {
+    registry_fails_cleanly(|used| match used.seqs.append(used.a, 60, &mut used.step) {
+        Ok(()) => {
+            assert_eq!((used.step.slots().len(), used.step.fresh().len()), (60, 15));
+            true
+        }
+        Err(AppendError::OutOfMemory(_)) => {
+            assert!(used.step.slots().is_empty() && used.step.fresh().is_empty());
+            false
+        }
+        Err(other) => panic!("{other:?}"),
+    });
+}
+
+#[test]
+fn a_copy_out_of_memory_changes_nothing() {
+    registry_fails_cleanly(|used| {
+        // The tail is shared, and more tickets are pending than there were ever.
+        if used.seqs.len() < 5 {
+            let armed = ARMED.take();
+            let mut child = [Handle::NONE];
+            used.seqs.fork(used.a, &mut child).expect("memory");
+            ARMED.set(armed);
+        }
+        match used.seqs.append(used.a, 1, &mut used.step) {
+            Ok(()) => {
+                assert_eq!(used.step.copies().len(), 1);
+                true
+            }
+            Err(AppendError::OutOfMemory(_)) => {
+                assert!(used.step.copies().is_empty());
+                // As it was, but for the branch.
+                let last = used.seqs.handles().last().expect("a branch");
+                used.seqs.release(last).expect("it lives");
+                let _ = used.seqs.truncate(used.a, 102);
+                false
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn telling_tokens_out_of_memory_changes_nothing() {
+    let tokens: Vec<u32> = (7_000..7_060).collect();
+    let extra = [ExtraKey::new(7); 15];
+    registry_fails_cleanly(|used| {
+        let armed = ARMED.take();
+        if used.seqs.state(used.a).expect("it lives").positions == 102 {
+            used.seqs
+                .append(used.a, 60, &mut used.step)
+                .expect("it is promised");
+        }
+        ARMED.set(armed);
+        let contents = Contents::new(&tokens).extra(&extra);
+        match used.seqs.tokens(used.a, 102, &contents) {
+            Ok(()) => true,
+            Err(TokensError::OutOfMemory(_)) => {
+                used.seqs.truncate(used.a, 102).expect("it is longer");
+                false
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn fork_out_of_memory_changes_nothing() {
+    registry_fails_cleanly(|used| {
+        let mut children = [Handle::NONE; 3];
+        match used.seqs.fork(used.a, &mut children) {
+            Ok(()) => true,
+            Err(BranchError::OutOfMemory(_)) => {
+                assert_eq!(children, [Handle::NONE; 3]);
+                false
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    });
+}
+
+/// One request as a scheduler serves it, by every call that belongs to it.
+struct Scheduler<'a> {
+    seqs: Sequences,
+    step: Step,
+    batch: Vec<(Handle, usize)>,
+    row: Vec<i32>,
+    slots: Vec<i64>,
+    namespace: &'a Namespace,
+    conversations: &'a [Vec<u32>],
+}
+
+impl Scheduler<'_> {
+    /// Appends `n` positions to each of a batch, answers its copies, tells tokens and progress.
+    fn go_on(&mut self, n: usize, token: u32) {
+        self.batch.iter_mut().for_each(|entry| entry.1 = n);
+        self.seqs.step(&self.batch, &mut self.step);
+        assert!(self.step.failures().is_empty());
+        for &ticket in self.step.copies() {
+            self.seqs.copied(ticket).expect("it is pending");
+        }
+        let tokens = [token; BLOCK_SIZE + 8];
+        for &(handle, _) in &self.batch {
+            let state = self.seqs.state(handle).expect("it lives");
+            let missing = state.positions - state.known;
+            self.seqs
+                .tokens(handle, state.known, &Contents::new(&tokens[..missing]))
+                .expect("the next ones");
+            self.seqs
+                .computed(handle, state.positions)
+                .expect("it has them");
+        }
+    }
+
+    fn serve(&mut self, round: usize) {
+        let growth = [Growth::Cap(60), Growth::Ahead(2), Growth::OnDemand][round % 3];
+        let prompt = &self.conversations[round * 7 % CONVERSATIONS];
+        // Not at a block border.
+        let prompt = &prompt[..prompt.len() - 5];
+        let request = Prompt::new(self.namespace, prompt).full_hit(round % 2 == 0);
+        let request = Admit::new(request, growth)
+            .label(u64::try_from(round).expect("small"))
+            .returning(round % 5 == 0);
+        self.seqs.check(&request).expect("little else is held");
+        let parent = self.seqs.admit(&request).expect("little else is held");
+        let parent = parent.handle;
+        let positions = self.seqs.state(parent).expect("it lives").positions;
+        self.seqs.computed(parent, positions / 2).expect("a chunk");
+        self.seqs.computed(parent, positions).expect("the rest");
+        self.batch.push((parent, 0));
+        let token = 1_000_000 + u32::try_from(round % 100).expect("small");
+        self.go_on(1, token);
+        self.go_on(4, token);
+
+        // Branches, of which one is given up.
+        let mut children = [Handle::NONE; 2];
+        self.seqs
+            .fork(parent, &mut children)
+            .expect("there is room");
+        self.batch.extend(children.map(|child| (child, 0)));
+        self.go_on(1, token + 200);
+        self.seqs.release(children[0]).expect("it lives");
+        self.batch.retain(|&(handle, _)| handle != children[0]);
+        // Drafts: lookahead, some rejected, some of a published block.
+        for step in 0..12 {
+            for at in 0..self.batch.len() {
+                let handle = self.batch[at].0;
+                let now = self.seqs.state(handle).expect("it lives").positions;
+                self.seqs
+                    .ensure(handle, now + 4, &mut self.step)
+                    .expect("there is room");
+            }
+            self.go_on(4, token);
+            for at in 0..self.batch.len() {
+                let handle = self.batch[at].0;
+                let now = self.seqs.state(handle).expect("it lives").positions;
+                let back = if step == 7 { 20 } else { 2 };
+                self.seqs
+                    .truncate(handle, now - back)
+                    .expect("there is room");
+                self.seqs
+                    .copy_table(handle, &mut self.row)
+                    .expect("the row is long");
+                self.seqs
+                    .slots(handle, 0..now - back, &mut self.slots)
+                    .expect("the row is long");
+                self.seqs.check_append(handle, 1).expect("there is room");
+            }
+        }
+        self.seqs.release(children[1]).expect("it lives");
+        self.seqs.preempt(parent).expect("it lives");
+        self.batch.clear();
+    }
+}
+
+fn scheduling_allocates_nothing_in_steady_state(config: &PoolConfig) {
+    const ROUNDS: usize = 1_500;
+    let before = LIVE.get();
+    {
+        let (pool, _) = create(config).expect("memory");
+        let namespace = Namespace::new().adapter("summarise", 3).salt("tenant 17");
+        let conversations = conversations();
+        let mut scheduler = Scheduler {
+            seqs: Sequences::new(pool.clone(), &SequencesConfig::new(8)).expect("memory"),
+            step: Step::new(),
+            batch: Vec::with_capacity(8),
+            row: vec![0; 64],
+            slots: vec![0; 1_024],
+            namespace: &namespace,
+            conversations: &conversations,
+        };
+        (0..500).for_each(|round| scheduler.serve(round));
+        let (warm, warm_pool) = (scheduler.seqs.report(), pool.report());
+        let ((), requests) = armed(Refuse::Nothing, || {
+            (500..500 + ROUNDS).for_each(|round| scheduler.serve(round));
+        });
+        assert_eq!(requests, 0, "requests for memory in {ROUNDS} rounds");
+        // The rounds were what they claim to be.
+        let (report, at_least) = (
+            scheduler.seqs.report(),
+            u64::try_from(ROUNDS).expect("small"),
+        );
+        assert!(report.copies - warm.copies >= 2 * at_least, "{report}");
+        assert!(report.first.hit - warm.first.hit >= at_least, "{report}");
+        assert!(
+            report.pool.reclaims - warm_pool.reclaims >= at_least,
+            "{report}"
+        );
+        assert!(
+            report.pool.stored - warm_pool.stored >= at_least,
+            "{report}"
+        );
+        assert_eq!((report.sequences, report.promised), (0, 0), "{report}");
+        assert_eq!(scheduler.seqs.audit(&[]), Ok(()));
+    }
+    assert_eq!(LIVE.get(), before, "bytes left behind by the drop");
+}
+
+#[test]
+fn scheduling_allocates_nothing_in_steady_state_with_tokens_stored() {
+    scheduling_allocates_nothing_in_steady_state(&config(BLOCKS, BLOCK_SIZE));
+}
+
+#[test]
+fn scheduling_allocates_nothing_in_steady_state_with_digests_stored_and_events() {
+    let config = config(BLOCKS, BLOCK_SIZE).proof(Proof::Digest).events(64);
+    scheduling_allocates_nothing_in_steady_state(&config);
+}
+
+/// Labels come and go in a full registry: their map makes no room for those that are gone.
+#[test]
+fn labels_of_a_full_registry_come_and_go_without_a_request() {
+    for slots in [3, 28, 448, 449] {
+        let (pool, _) = create(&config(slots, 4)).expect("memory");
+        let mut seqs = Sequences::new(pool, &SequencesConfig::new(slots)).expect("memory");
+        let namespace = Namespace::new();
+        let mut label = 0;
+        let mut admit = |seqs: &mut Sequences| {
+            label += 1;
+            let request = Admit::new(Prompt::new(&namespace, &[]), Growth::OnDemand).label(label);
+            seqs.admit(&request).expect("a slot is vacant").handle
+        };
+        let mut living: Vec<_> = (0..slots).map(|_| admit(&mut seqs)).collect();
+        let ((), requests) = armed(Refuse::Nothing, || {
+            for round in 0..20_000 {
+                let place = &mut living[round * 7 % slots];
+                seqs.release(*place).expect("it lives");
+                *place = admit(&mut seqs);
+            }
+        });
+        assert_eq!(requests, 0, "{slots} slots");
+    }
 }

@@ -2,11 +2,12 @@
 //!
 //! Elsewhere, and why:
 //! * C001, C003, C004 (double release, stale handle): blocks are given back by consuming what holds them, so these do not compile.
-//!   They are `compile_fail` examples in `src/pool/blocks.rs`; at run time they return with the registry's handles.
+//!   They are `compile_fail` examples in `src/pool/blocks.rs`; at run time they return with the registry's handles (`sequence_cases.rs`).
 //! * C014 (c), C065 to C070: window and hybrid groups, which are not in the first version.
 //! * C015, C049 to C053, C055, C056, C086 (imports, holds, leases, host copies): transfers and leases.
-//! * C041 (a), C044 to C048 (copy at the first write, drafts, truncation), C075 (preemption): the registry of sequences.
-//! * C057 to C060: fences. C061 to C064: several shards. C077: tiers. C079 to C083: copy plans and devices.
+//! * C041 (a), C044 to C048 (copy at the first write, drafts, truncation), C060, C075 (preemption): `sequence_cases.rs`, where the
+//!   cases of this file that speak of requests return at the level of the registry.
+//! * C057 to C059: fences. C061 to C064: several shards. C077: tiers. C079 to C083: copy plans and devices.
 //!
 //! What is said of sequences in C002, C006, C013, C016, C031, C042, C043, C054 and C084 is tested here for chains:
 //! an admission is reserve, find, take and push; the growth that it is promised is what stays of its reservation.
@@ -16,36 +17,19 @@
     reason = "tests have std"
 )]
 
+mod support;
+
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use kvblock::{
-    BlockId, BlockPool, Blocks, Chain, ClearError, ConstantHasher, Contents, Event, EventKind,
-    EventReader, ExtraKey, Field, Holder, LengthMismatch, Namespace, PoolConfig, Prompt,
-    PublishError, Published, Refused, Reservation, Stopped, TakeError, Worker, WrongPool,
+    BlockId, BlockPool, Blocks, Chain, ClearError, Contents, Event, EventKind, EventReader,
+    ExtraKey, Field, Holder, LengthMismatch, Namespace, PoolConfig, Prompt, PublishError,
+    Published, Refused, Reservation, Stopped, TakeError, Worker, WrongPool,
 };
 
+use support::{distinct, never_fits, pool, pool_with_constant_hash, shortfall, text};
+
 // ---- the words of the cases
-
-fn pool(blocks: usize, block_size: usize) -> BlockPool {
-    BlockPool::new(&PoolConfig::new(blocks, block_size).events(1 << 10))
-        .expect("a sound configuration")
-}
-
-fn pool_with_constant_hash(blocks: usize, block_size: usize) -> BlockPool {
-    let config = PoolConfig::new(blocks, block_size).hasher(Arc::new(ConstantHasher(0)));
-    BlockPool::new(&config).expect("a sound configuration")
-}
-
-/// `P48+Q5`: the first 48 tokens of list P, then the first 5 of list Q. Lists share no token.
-fn text(parts: &str) -> Vec<u32> {
-    let part = |part: &str| {
-        let (letter, count) = part.split_at(1);
-        let first = u32::from(letter.as_bytes()[0]) * 1_000_000;
-        first..first + count.parse::<u32>().expect("a letter and a number")
-    };
-    parts.split('+').flat_map(part).collect()
-}
 
 /// A request: its chain, what it was promised, its tokens.
 struct Request<'p> {
@@ -229,50 +213,17 @@ impl<'p> On<'p> {
     }
 
     fn probe_in(&self, namespace: &Namespace, tokens: &str) -> usize {
-        self.pool
-            .probe(&Prompt::new(namespace, &text(tokens)))
-            .expect("no slices but the tokens")
-            .positions
+        support::probe(self.pool, namespace, tokens)
     }
 
     /// What was stored and removed since the last look.
     fn news(&mut self) -> (Vec<BlockId>, Vec<BlockId>) {
-        let mut events = Vec::new();
-        assert_eq!(
-            self.reader
-                .as_mut()
-                .expect("events are on")
-                .read(&mut events),
-            0,
-            "no event is missed"
-        );
-        let of = |stored: bool| {
-            let events = events
-                .iter()
-                .filter(move |event| (event.kind == EventKind::Stored) == stored);
-            events.map(|event| event.copy.block).collect()
-        };
-        (of(true), of(false))
+        support::news(self.reader.as_mut().expect("events are on"))
     }
 
     #[track_caller]
     fn counts(&self, free: usize, idle: usize, held: usize) {
-        let report = self.pool.report();
-        assert_eq!(
-            (report.free, report.idle, report.held),
-            (free, idle, held),
-            "free, idle, held"
-        );
-        assert_eq!(
-            report.free + report.idle + report.held + report.quarantined,
-            report.capacity,
-            "identity"
-        );
-        assert_eq!(
-            report.available + report.reserved,
-            report.free + report.idle,
-            "credits"
-        );
+        support::counts(self.pool, free, idle, held);
     }
 
     #[track_caller]
@@ -284,38 +235,6 @@ impl<'p> On<'p> {
     fn audit(&self, holders: &[&dyn Holder]) {
         assert_eq!(self.pool.audit(holders), Ok(()), "audit");
     }
-}
-
-/// The blocks that are missing.
-#[track_caller]
-fn shortfall<T>(result: Result<T, Refused>) -> usize {
-    match result.map(|_| ()) {
-        Err(Refused::Shortfall {
-            needed, available, ..
-        }) => needed - available,
-        other => panic!("a shortfall was expected, not {other:?}"),
-    }
-}
-
-/// The blocks needed and the capacity.
-#[track_caller]
-fn never_fits<T>(result: Result<T, Refused>) -> (usize, usize) {
-    match result.map(|_| ()) {
-        Err(Refused::NeverFits {
-            needed, capacity, ..
-        }) => (needed, capacity),
-        other => panic!("that it never fits was expected, not {other:?}"),
-    }
-}
-
-#[track_caller]
-fn distinct(ids: &[BlockId], n: usize) {
-    assert_eq!(ids.len(), n, "blocks");
-    assert_eq!(
-        ids.iter().collect::<BTreeSet<_>>().len(),
-        n,
-        "distinct blocks in {ids:?}"
-    );
 }
 
 // ---- 1. double free and stale handles

@@ -5,9 +5,13 @@ extern crate alloc;
 
 use alloc::collections::BTreeSet;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 use std::thread;
 
-use kvblock::{BlockPool, Contents, Event, EventKind, Namespace, PoolConfig, Prompt, Worker};
+use kvblock::{
+    Admit, BlockPool, Budget, Contents, CopyTicket, Detached, Event, EventKind, Growth, Handle,
+    Holder, Namespace, PoolConfig, Prompt, Sequences, SequencesConfig, Step, Worker,
+};
 
 const BLOCK: usize = 2;
 
@@ -124,6 +128,14 @@ fn run(threads: u64, blocks: usize, rounds: usize, disturbing: bool, seed: u64) 
     });
 
     let at = format!("{threads} threads, {blocks} blocks, seed {seed}");
+    assert_eq!(pool.report().stored, stored.into_inner(), "{at}");
+
+    is_at_rest(&pool, &at);
+}
+
+/// Nothing is held, the events say what is findable, and every block can be had.
+fn is_at_rest(pool: &BlockPool, at: &str) {
+    let blocks = pool.capacity();
     assert_eq!(pool.audit(&[]), Ok(()), "{at}");
     let report = pool.report();
     assert_eq!(
@@ -131,8 +143,6 @@ fn run(threads: u64, blocks: usize, rounds: usize, disturbing: bool, seed: u64) 
         (0, 0, blocks),
         "{at}"
     );
-    assert_eq!(report.stored, stored.into_inner(), "{at}");
-
     let mut events = Vec::new();
     assert_eq!(
         pool.events().unwrap().read(&mut events),
@@ -220,4 +230,249 @@ fn a_clear_takes_only_its_own_namespace() {
         .count();
     assert_eq!(wrong, 0, "blocks of the other namespace were cleared");
     assert_eq!(pool.audit(&[]), Ok(()));
+}
+
+// ---- registries of sequences, one on each thread
+
+/// A scheduler whose every call is drawn from a seed.
+struct Scheduler {
+    seqs: Sequences,
+    step: Step,
+    random: Random,
+    living: Vec<Handle>,
+    tickets: Vec<CopyTicket>,
+    spaces: [Namespace; 2],
+}
+
+impl Scheduler {
+    fn new(pool: &BlockPool, seed: u64) -> Self {
+        let config = SequencesConfig::new(12).watermark(1);
+        Self {
+            seqs: Sequences::new(pool.clone(), &config).unwrap(),
+            step: Step::new(),
+            random: Random(seed),
+            living: Vec::new(),
+            tickets: Vec::new(),
+            spaces: [Namespace::new(), Namespace::new().salt("other")],
+        }
+    }
+
+    fn any(&mut self) -> Option<Handle> {
+        let n = self.living.len();
+        (n > 0).then(|| self.living[self.random.below(n)])
+    }
+
+    fn admit(&mut self) {
+        let length = 1 + self.random.below(4 * BLOCK);
+        let branch = u32::try_from(self.random.below(3)).unwrap();
+        let tokens: Vec<u32> = (0..u32::try_from(length).unwrap())
+            .map(|i| if i < 3 { i } else { 100 * branch + i })
+            .collect();
+        let growth = match self.random.below(3) {
+            0 => Growth::Cap(self.random.below(6)),
+            1 => Growth::Ahead(self.random.below(3)),
+            _ => Growth::OnDemand,
+        };
+        let budget = [Budget::Physical, Budget::Conservative][self.random.below(2)];
+        let space = &self.spaces[self.random.below(2)];
+        let prompt = Prompt::new(space, &tokens).full_hit(self.random.below(2) == 0);
+        let request = Admit::new(prompt, growth).budget(budget);
+        if let Ok(admitted) = self.seqs.admit(&request) {
+            self.living.push(admitted.handle);
+        }
+    }
+
+    /// Appends, and tells what that was.
+    fn append(&mut self, handle: Handle) {
+        let before = self.seqs.state(handle).unwrap();
+        let n = 1 + self.random.below(3);
+        let appended = self.seqs.append(handle, n, &mut self.step);
+        self.tickets.extend_from_slice(self.step.copies());
+        let within = match before.growth {
+            Growth::Cap(_) => self.seqs.check_append(handle, 1).is_ok(),
+            _ => false,
+        };
+        let state = self.seqs.state(handle).unwrap();
+        match appended {
+            Ok(()) => assert_eq!(state.positions, before.positions + n),
+            Err(error) => {
+                assert_eq!(state, before);
+                // Within its cap an append does not fail, whatever the other threads do.
+                let refused = matches!(error, kvblock::AppendError::Refused(_));
+                assert!(!(refused && within), "{error:?} within a cap");
+                assert!(
+                    !(refused && matches!(before.growth, Growth::Cap(_))),
+                    "{error:?}"
+                );
+            }
+        }
+        if self.random.below(4) > 0 {
+            let first = u32::try_from(state.known).unwrap();
+            let tokens: Vec<u32> = (first..u32::try_from(state.positions).unwrap()).collect();
+            self.seqs
+                .tokens(handle, state.known, &Contents::new(&tokens))
+                .unwrap();
+        }
+        if self.random.below(4) > 0 {
+            self.seqs.computed(handle, state.positions).unwrap();
+        }
+    }
+
+    fn call(&mut self, between: &Mutex<Vec<Detached>>) {
+        let choice = self.random.below(20);
+        if choice < 6 {
+            return self.admit();
+        }
+        if choice == 6 && !self.tickets.is_empty() {
+            let at = self.random.below(self.tickets.len());
+            return self.seqs.copied(self.tickets.swap_remove(at)).unwrap();
+        }
+        if choice == 7 {
+            // Sequences go from one scheduler to the other.
+            let detached = between.lock().unwrap().pop();
+            let Some(detached) = detached else { return };
+            match self.seqs.attach(detached) {
+                Ok(handle) => self.living.push(handle),
+                Err(back) => between.lock().unwrap().push(back.value),
+            }
+            return;
+        }
+        let Some(handle) = self.any() else { return };
+        let positions = self.seqs.state(handle).unwrap().positions;
+        match choice {
+            8..12 => self.append(handle),
+            12 => self.seqs.computed(handle, positions).unwrap(),
+            13 => {
+                let to = self.random.below(positions + 1);
+                let _ = self.seqs.truncate(handle, to);
+            }
+            14 => {
+                let mut children = [Handle::NONE; 2];
+                let n = 1 + self.random.below(2);
+                if self.seqs.fork(handle, &mut children[..n]).is_ok() {
+                    self.living.extend(&children[..n]);
+                }
+            }
+            15 => {
+                let adopted = self.seqs.adopt_duplicates(handle).unwrap();
+                assert!(adopted <= self.seqs.state(handle).unwrap().published);
+            }
+            16 => {
+                let _ = self.seqs.ensure(handle, positions + 3, &mut self.step);
+            }
+            17 => {
+                let mut victims = Vec::new();
+                let free = self.seqs.select_victims(&self.living, 3, &mut victims);
+                let sum: usize = victims.iter().map(|victim| victim.blocks).sum();
+                assert_eq!(free, Ok(sum));
+                for victim in victims {
+                    self.seqs.preempt(victim.handle).unwrap();
+                    self.living.retain(|&handle| handle != victim.handle);
+                }
+            }
+            18 => {
+                self.living.retain(|&other| other != handle);
+                let detached = self.seqs.detach(handle).unwrap();
+                between.lock().unwrap().push(detached);
+            }
+            _ => {
+                self.living.retain(|&other| other != handle);
+                self.seqs.release(handle).unwrap();
+                assert!(self.seqs.release(handle).is_err());
+            }
+        }
+    }
+}
+
+/// Several schedulers over one pool, and if asked for one more thread that takes content back.
+fn schedule(threads: u64, blocks: usize, calls: usize, disturbing: bool, seed: u64) {
+    let pool = BlockPool::new(&PoolConfig::new(blocks, BLOCK).events(1 << 20)).unwrap();
+    let between = Mutex::new(Vec::new());
+    let at = format!("{threads} schedulers, {blocks} blocks, seed {seed}");
+    let mut schedulers: Vec<_> = thread::scope(|scope| {
+        let (pool, between) = (&pool, &between);
+        if disturbing {
+            scope.spawn(move || {
+                let mut worker = pool.worker().unwrap();
+                let mut random = Random(seed);
+                let spaces = [Namespace::new(), Namespace::new().salt("other")];
+                for _ in 0..calls / 8 {
+                    disturb(pool, &mut worker, &spaces, &mut random);
+                    thread::yield_now();
+                }
+            });
+        }
+        let threads: Vec<_> = (0..threads)
+            .map(|number| {
+                scope.spawn(move || {
+                    let mut scheduler = Scheduler::new(pool, seed * 1000 + number);
+                    (0..calls).for_each(|_| scheduler.call(between));
+                    scheduler
+                })
+            })
+            .collect();
+        let done = threads.into_iter().map(|thread| thread.join().unwrap());
+        done.collect()
+    });
+    let between = between.into_inner().unwrap();
+
+    // At rest everything adds up, with everything still held.
+    let holders: Vec<&dyn Holder> = (schedulers.iter().map(|s| &s.seqs as &dyn Holder))
+        .chain(between.iter().map(|detached| detached as &dyn Holder))
+        .collect();
+    for (number, scheduler) in schedulers.iter().enumerate() {
+        let mut others = holders.clone();
+        others.remove(number);
+        assert_eq!(scheduler.seqs.audit(&others), Ok(()), "{at}");
+    }
+    let report = pool.report();
+    assert_eq!(report.free + report.idle + report.held, blocks, "{at}");
+    assert_eq!(
+        report.available + report.reserved,
+        report.free + report.idle,
+        "{at}"
+    );
+    // They did what they claim to do.
+    let copies: u64 = (schedulers.iter())
+        .map(|scheduler| scheduler.seqs.report().copies)
+        .sum();
+    assert!(
+        copies > 0 && report.hits > 10 && report.stored > 10,
+        "{at}: {copies} copies, {report}"
+    );
+    let mut handles: Vec<_> = schedulers.iter().flat_map(|s| s.living.clone()).collect();
+    let living = handles.len();
+    handles.sort_by_key(|handle| handle.to_bits());
+    handles.dedup();
+    assert_eq!(handles.len(), living, "{at}: two sequences have one name");
+
+    drop(between);
+    for scheduler in &mut schedulers {
+        for handle in core::mem::take(&mut scheduler.living) {
+            scheduler.seqs.release(handle).unwrap();
+        }
+        assert_eq!(scheduler.seqs.report().promised, 0, "{at}");
+        for ticket in core::mem::take(&mut scheduler.tickets) {
+            scheduler.seqs.copied(ticket).unwrap();
+        }
+    }
+    is_at_rest(&pool, &at);
+}
+
+#[test]
+fn schedulers_on_several_threads_leave_nothing_behind() {
+    for seed in 0..5 {
+        for threads in [2, 3] {
+            schedule(threads, 10, 2_000, false, seed);
+            schedule(threads, 40, 2_000, false, seed);
+        }
+    }
+}
+
+#[test]
+fn so_they_do_while_content_is_taken_back() {
+    for seed in 0..5 {
+        schedule(2, 10, 1_500, true, seed);
+        schedule(2, 40, 1_500, true, seed);
+    }
 }

@@ -4,6 +4,7 @@
 //! proptest may shrink it and the fuzzer may make it from bytes.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -20,9 +21,9 @@ use crate::reference::{
 };
 
 /// At most so many reservations, batches of blocks and chains live at a time.
-const SLOTS: usize = 10;
+pub(crate) const SLOTS: usize = 10;
 /// The key of all blocks where all keys are equal.
-const EQUAL_KEY: u64 = 7;
+pub(crate) const EQUAL_KEY: u64 = 7;
 
 /// Where the chain keys come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,10 +259,10 @@ pub(crate) fn run(setup: &Setup, ops: &[Op]) -> Tally {
 }
 
 /// Says where the run was if it panics.
-struct Place<'a> {
-    setup: &'a Setup,
-    step: usize,
-    op: &'a Op,
+pub(crate) struct Place<'a> {
+    pub(crate) setup: &'a dyn Debug,
+    pub(crate) step: usize,
+    pub(crate) op: &'a dyn Debug,
 }
 
 impl Drop for Place<'_> {
@@ -276,7 +277,7 @@ impl Drop for Place<'_> {
     }
 }
 
-fn config(setup: &Setup) -> PoolConfig {
+pub(crate) fn config(setup: &Setup) -> PoolConfig {
     let config = PoolConfig::new(setup.blocks, setup.block_size)
         .proof(setup.proof)
         .events(setup.events);
@@ -286,7 +287,7 @@ fn config(setup: &Setup) -> PoolConfig {
     }
 }
 
-fn names() -> [Namespace; 3] {
+pub(crate) fn names() -> [Namespace; 3] {
     [
         Namespace::new(),
         Namespace::new().adapter("a", 1),
@@ -295,7 +296,7 @@ fn names() -> [Namespace; 3] {
 }
 
 /// The tokens of a symbol: those of the first three differ in the first or in the last place only.
-fn tokens_of(symbol: Symbol, block_size: usize) -> Vec<u32> {
+pub(crate) fn tokens_of(symbol: Symbol, block_size: usize) -> Vec<u32> {
     let mut tokens = vec![0; block_size];
     match symbol.tokens {
         0 => {}
@@ -307,23 +308,23 @@ fn tokens_of(symbol: Symbol, block_size: usize) -> Vec<u32> {
 }
 
 /// The slices of a call.
-struct Slices {
-    tokens: Vec<u32>,
-    extra: Vec<u128>,
-    keys: Vec<u64>,
+pub(crate) struct Slices {
+    pub(crate) tokens: Vec<u32>,
+    pub(crate) extra: Vec<u128>,
+    pub(crate) keys: Vec<u64>,
 }
 
 impl Slices {
-    fn extra_keys(&self) -> Vec<ExtraKey> {
+    pub(crate) fn extra_keys(&self) -> Vec<ExtraKey> {
         self.extra.iter().map(|&bits| ExtraKey::new(bits)).collect()
     }
 }
 
-struct Driver<'p> {
-    setup: Setup,
-    pool: &'p BlockPool,
-    names: [Namespace; 3],
-    model: Model,
+pub(crate) struct Driver<'p> {
+    pub(crate) setup: Setup,
+    pub(crate) pool: &'p BlockPool,
+    pub(crate) names: [Namespace; 3],
+    pub(crate) model: Model,
     workers: Vec<(Worker, Hand)>,
     reservations: Vec<(Reservation<'p>, usize)>,
     blocks: Vec<(Blocks<'p>, Vec<u32>)>,
@@ -336,7 +337,7 @@ struct Driver<'p> {
     replayed: BTreeMap<(u32, u64), (Findable, Option<u32>)>,
     /// The key under which a content was stored first.
     keys_seen: BTreeMap<(u8, Vec<Page>), u64>,
-    tally: Tally,
+    pub(crate) tally: Tally,
 }
 
 /// Another pool, from which foreign arguments come.
@@ -375,7 +376,7 @@ impl<'p> Other<'p> {
 }
 
 impl<'p> Driver<'p> {
-    fn new(setup: &Setup, pool: &'p BlockPool, other: &'p BlockPool) -> Self {
+    pub(crate) fn new(setup: &Setup, pool: &'p BlockPool, other: &'p BlockPool) -> Self {
         let workers = (0..2)
             .map(|_| (pool.worker().expect("a worker"), Hand::new()))
             .collect();
@@ -403,13 +404,13 @@ impl<'p> Driver<'p> {
         driver
     }
 
-    fn saw(&mut self, what: &'static str) {
+    pub(crate) fn saw(&mut self, what: &'static str) {
         *self.tally.entry(what).or_default() += 1;
     }
 
     // ---- operations
 
-    fn run(&mut self, op: &Op) {
+    pub(crate) fn run(&mut self, op: &Op) {
         match *op {
             Op::Check(n) => {
                 assert_eq!(refused(self.pool.check(n)), self.model.ask(n), "check({n})")
@@ -630,7 +631,7 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn name(&self, name: u8) -> u8 {
+    pub(crate) fn name(&self, name: u8) -> u8 {
         name % u8::try_from(self.names.len()).expect("few names")
     }
 
@@ -743,7 +744,7 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn saw_outcome(&mut self, outcome: Outcome) {
+    pub(crate) fn saw_outcome(&mut self, outcome: Outcome) {
         if outcome.stored > 0 {
             self.saw("stored");
         }
@@ -1081,7 +1082,7 @@ impl<'p> Driver<'p> {
 
     // ---- arguments
 
-    fn prompt_slices(&self, asked: &Asked) -> Slices {
+    pub(crate) fn prompt_slices(&self, asked: &Asked) -> Slices {
         let mut slices = self.slices(
             self.name(asked.name),
             Vec::new(),
@@ -1149,6 +1150,11 @@ impl<'p> Driver<'p> {
     // ---- comparison
 
     fn check(&mut self) {
+        self.check_beside(&[]);
+    }
+
+    /// Compares everything; `others` hold blocks and credits too.
+    pub(crate) fn check_beside(&mut self, others: &[&dyn Holder]) {
         self.model.check();
         let report = self.pool.report();
         let expected = self.model.figures();
@@ -1188,6 +1194,18 @@ impl<'p> Driver<'p> {
                 "published blocks of a chain"
             );
         }
+        let mut holders = self.holders();
+        holders.extend_from_slice(others);
+        assert_eq!(self.pool.audit(&holders), Ok(()), "audit");
+        if self.setup.events >= 1024 {
+            self.read_events();
+        }
+        self.compare_snapshot();
+        self.note_states();
+    }
+
+    /// Those of the pool's own calls.
+    pub(crate) fn holders(&self) -> Vec<&dyn Holder> {
         let mut holders: Vec<&dyn Holder> = Vec::new();
         holders.extend(
             self.reservations
@@ -1196,12 +1214,7 @@ impl<'p> Driver<'p> {
         );
         holders.extend(self.blocks.iter().map(|(blocks, _)| blocks as &dyn Holder));
         holders.extend(self.chains.iter().map(|(chain, _)| chain as &dyn Holder));
-        assert_eq!(self.pool.audit(&holders), Ok(()), "audit");
-        if self.setup.events >= 1024 {
-            self.read_events();
-        }
-        self.compare_snapshot();
-        self.note_states();
+        holders
     }
 
     fn note_states(&mut self) {
@@ -1355,7 +1368,7 @@ impl<'p> Driver<'p> {
     }
 
     /// Everything findable is found by its content, everything is given back, and what is idle can be reclaimed to the last block.
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.find_everything();
         while !self.chains.is_empty() {
             self.release_chain(0, By::Worker(0));
@@ -1425,15 +1438,15 @@ impl<'p> Driver<'p> {
 
 // ---- small helpers
 
-fn index(length: usize, which: u8) -> Option<usize> {
+pub(crate) fn index(length: usize, which: u8) -> Option<usize> {
     (length > 0).then(|| usize::from(which) % length)
 }
 
-fn pick<T>(slots: &mut [T], which: u8) -> Option<&mut T> {
+pub(crate) fn pick<T>(slots: &mut [T], which: u8) -> Option<&mut T> {
     index(slots.len(), which).map(|at| &mut slots[at])
 }
 
-fn pull<T>(slots: &mut Vec<T>, which: u8) -> Option<T> {
+pub(crate) fn pull<T>(slots: &mut Vec<T>, which: u8) -> Option<T> {
     index(slots.len(), which).map(|at| slots.remove(at))
 }
 
@@ -1450,7 +1463,7 @@ fn within(n: usize, left: usize) -> Result<(), Beyond> {
     }
 }
 
-fn numbers(ids: &[BlockId]) -> Vec<u32> {
+pub(crate) fn numbers(ids: &[BlockId]) -> Vec<u32> {
     ids.iter().map(|id| id.get()).collect()
 }
 
@@ -1458,7 +1471,7 @@ fn copy_of(copy: &Findable) -> (u32, u64) {
     (copy.block.get(), copy.generation)
 }
 
-fn engine_key(name: u8, path: &[Page]) -> u64 {
+pub(crate) fn engine_key(name: u8, path: &[Page]) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     for page in path {
@@ -1467,7 +1480,7 @@ fn engine_key(name: u8, path: &[Page]) -> u64 {
     hasher.finish()
 }
 
-fn prompt<'a>(
+pub(crate) fn prompt<'a>(
     namespace: &'a Namespace,
     slices: &'a Slices,
     extra: &'a [ExtraKey],
@@ -1479,7 +1492,7 @@ fn prompt<'a>(
         .full_hit(full_hit)
 }
 
-fn question(name: u8, slices: &Slices, full_hit: bool) -> Question<'_> {
+pub(crate) fn question(name: u8, slices: &Slices, full_hit: bool) -> Question<'_> {
     Question {
         name,
         tokens: &slices.tokens,
@@ -1515,7 +1528,7 @@ fn compare_event(event: &Event, sequence: usize, notice: &Notice) {
     );
 }
 
-fn figures(report: &PoolReport) -> Figures {
+pub(crate) fn figures(report: &PoolReport) -> Figures {
     Figures {
         capacity: report.capacity,
         free: report.free,
@@ -1538,7 +1551,7 @@ fn figures(report: &PoolReport) -> Figures {
     }
 }
 
-fn refused(result: Result<(), Refused>) -> Result<(), Refusal> {
+pub(crate) fn refused(result: Result<(), Refused>) -> Result<(), Refusal> {
     result.map_err(|refused| match refused {
         Refused::NeverFits {
             needed, capacity, ..
@@ -1560,7 +1573,7 @@ fn beyond(exceeds: kvblock::Exceeds) -> Beyond {
     }
 }
 
-fn wrong_length(error: LengthMismatch) -> WrongLength {
+pub(crate) fn wrong_length(error: LengthMismatch) -> WrongLength {
     let part = match error.what {
         Field::Tokens => Part::Tokens,
         Field::Extra => Part::Extra,
@@ -1582,7 +1595,7 @@ fn seen(probe: Probe) -> Seen {
     }
 }
 
-fn outcome(published: Published) -> Outcome {
+pub(crate) fn outcome(published: Published) -> Outcome {
     let stopped = published.stopped.map(|stopped| match stopped {
         Stopped::Unpaid => Stop::Unpaid,
         Stopped::IndexFull => Stop::IndexFull,

@@ -367,7 +367,7 @@ impl Model {
     }
 
     /// Published blocks, cut ones included: each has a place in the index.
-    fn published(&self) -> usize {
+    pub(crate) fn published(&self) -> usize {
         self.blocks
             .iter()
             .filter(|block| block.node.is_some())
@@ -452,10 +452,7 @@ impl Model {
                 Ok(held + more)
             }
             Err(refusal) => {
-                match refusal {
-                    Refusal::Never { .. } => self.counts.refused_never += 1,
-                    Refusal::Shortfall { .. } => self.counts.refused_shortfall += 1,
-                }
+                self.count_refusal(refusal);
                 Err(refusal)
             }
         }
@@ -463,6 +460,13 @@ impl Model {
 
     pub(crate) fn give_back(&mut self, n: usize) {
         self.reserved -= n;
+    }
+
+    pub(crate) fn count_refusal(&mut self, refusal: Refusal) {
+        match refusal {
+            Refusal::Never { .. } => self.counts.refused_never += 1,
+            Refusal::Shortfall { .. } => self.counts.refused_shortfall += 1,
+        }
     }
 
     pub(crate) fn take(
@@ -727,7 +731,7 @@ impl Model {
     // ---- references
 
     /// One reference less.
-    fn let_go(&mut self, id: u32) {
+    pub(crate) fn let_go(&mut self, id: u32) {
         let block = self.block_mut(id);
         block.references -= 1;
         if block.references > 0 {
@@ -775,7 +779,7 @@ impl Model {
         line.clone()
     }
 
-    fn hold_again(&mut self, ids: &[u32]) {
+    pub(crate) fn hold_again(&mut self, ids: &[u32]) {
         for &id in ids {
             let block = self.block_mut(id);
             assert!(block.references > 0, "block {id} is held by nobody");
@@ -1039,6 +1043,42 @@ impl Model {
             None if self.available() == 0 => Err(Stop::Unpaid),
             None => Ok(()),
         }
+    }
+}
+
+/// For what is built on the pool.
+#[allow(dead_code, reason = "the pool's own test needs none of it")]
+impl Model {
+    pub(crate) fn references(&self, id: u32) -> usize {
+        self.block(id).references
+    }
+
+    pub(crate) fn is_published(&self, id: u32) -> bool {
+        self.block(id).node.is_some()
+    }
+
+    pub(crate) fn free(&self) -> impl Iterator<Item = u32> {
+        self.free.iter().copied()
+    }
+
+    /// The published blocks from the root to this one; only itself if it is not published.
+    pub(crate) fn path_to(&self, id: u32) -> Vec<u32> {
+        let mut path = match &self.block(id).node {
+            Some(Node {
+                under: Under::Block(above),
+                ..
+            }) => self.path_to(*above),
+            _ => Vec::new(),
+        };
+        path.push(id);
+        path
+    }
+
+    /// Sets aside what was asked for before.
+    pub(crate) fn set_aside(&mut self, n: usize) {
+        self.reserved += n;
+        // Checks that there was so much.
+        let _ = self.available();
     }
 }
 

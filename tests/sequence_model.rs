@@ -1,0 +1,465 @@
+//! Two registries over one pool beside plain sequential models of all three: any calls, misuse and raw calls on the pool included, give equal
+//! results, errors, tables, figures and events, and after each of them every audit passes and the replayed events are what can be found.
+//!
+//! `PROPTEST_CASES` sets the number of cases; a failure prints its seed and is kept in `proptest-regressions/`.
+#![allow(
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    reason = "tests have std"
+)]
+
+#[path = "sequence_model/ops.rs"]
+mod calls;
+#[path = "model/ops.rs"]
+#[allow(dead_code, reason = "shared with the test of the pool alone")]
+mod ops;
+#[path = "model/reference.rs"]
+#[allow(dead_code, reason = "shared with the test of the pool alone")]
+mod reference;
+#[path = "sequence_model/reference.rs"]
+mod registry;
+
+use kvblock::Proof;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
+
+use calls::{Aim, Call, Request, Scheduling, Who, run};
+use ops::{Asked, By, Keys, Op, Setup, Symbol, Tally, Wrong};
+use registry::Growth;
+
+/// An event ring from which nothing is lost.
+const ALL_EVENTS: usize = 1 << 12;
+
+fn config(cases: u32) -> Config {
+    let standard = Config::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
+        standard.cases
+    } else {
+        cases
+    };
+    let kept = FileFailurePersistence::Direct("proptest-regressions/sequence_model.txt");
+    Config {
+        cases,
+        failure_persistence: Some(Box::new(kept)),
+        max_shrink_iters: 100_000,
+        ..standard
+    }
+}
+
+fn scheduling(
+    blocks: core::ops::Range<usize>,
+    keys: &'static [Keys],
+    proof: Proof,
+) -> impl Strategy<Value = Scheduling> {
+    let keys = proptest::sample::select(keys);
+    let events = proptest::sample::select(&[0, ALL_EVENTS][..]);
+    let watermark = prop_oneof![4 => Just(0_usize), 2 => 0..4_usize];
+    let sequences = prop_oneof![1 => 1_usize..3, 4 => 3_usize..12];
+    let sizes = prop_oneof![1 => Just(1_usize), 3 => Just(2), 3 => Just(3), 4 => Just(4)];
+    let small = blocks.start..(blocks.start + 8).min(blocks.end);
+    let blocks = prop_oneof![1 => small, 4 => blocks];
+    (blocks, sizes, keys, events, sequences, watermark).prop_map(
+        move |(blocks, block_size, keys, events, max_sequences, watermark)| Scheduling {
+            pool: Setup {
+                blocks,
+                block_size,
+                keys,
+                proof,
+                events,
+            },
+            max_sequences,
+            // Some block is left to be admitted.
+            watermark: watermark % blocks,
+        },
+    )
+}
+
+fn symbol() -> impl Strategy<Value = Symbol> {
+    let tokens = prop_oneof![12 => Just(0_u32), 1 => Just(1), 1 => Just(2)];
+    (tokens, prop_oneof![8 => Just(0_u8), 1 => Just(1)])
+        .prop_map(|(tokens, extra)| Symbol { tokens, extra })
+}
+
+fn wrong() -> impl Strategy<Value = Option<Wrong>> {
+    prop_oneof![
+        40 => Just(None),
+        1 => Just(Some(Wrong::Extra)),
+        1 => Just(Some(Wrong::Keys)),
+    ]
+}
+
+fn name() -> impl Strategy<Value = u8> {
+    prop_oneof![8 => Just(0_u8), 1 => Just(1), 1 => Just(2)]
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    (
+        name(),
+        vec(symbol(), 0..4),
+        0_usize..4,
+        any::<bool>(),
+        wrong(),
+    )
+        .prop_map(|(name, symbols, rest, full_hit, wrong)| Asked {
+            name,
+            symbols,
+            rest,
+            full_hit,
+            wrong,
+        })
+}
+
+/// Mostly few; sometimes more than there can be.
+fn amount(most: usize) -> impl Strategy<Value = usize> {
+    prop_oneof![60 => 0..=most, 2 => Just(8 * most), 1 => Just(usize::MAX)]
+}
+
+fn growth() -> impl Strategy<Value = Growth> {
+    prop_oneof![
+        12 => (0_usize..10).prop_map(Growth::Cap),
+        12 => (0_usize..4).prop_map(Growth::Ahead),
+        12 => Just(Growth::OnDemand),
+        1 => amount(20).prop_map(Growth::Cap),
+        1 => amount(20).prop_map(Growth::Ahead),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    (
+        asked(),
+        growth(),
+        prop_oneof![6 => Just(false), 1 => Just(true)],
+        prop_oneof![6 => Just(true), 1 => Just(false)],
+        prop_oneof![4 => Just(false), 1 => Just(true)],
+        0_u8..4,
+    )
+        .prop_map(
+            |(asked, growth, conservative, insert, returning, label)| Request {
+                asked,
+                growth,
+                conservative,
+                insert,
+                returning,
+                label,
+            },
+        )
+}
+
+fn who() -> impl Strategy<Value = Who> {
+    prop_oneof![
+        25 => any::<u8>().prop_map(Who::Living),
+        1 => any::<u8>().prop_map(Who::Any),
+    ]
+}
+
+/// Mostly within, or a little beyond.
+fn aim() -> impl Strategy<Value = Aim> {
+    prop_oneof![
+        12 => any::<u8>().prop_map(Aim::At),
+        12 => Just(Aim::End),
+        2 => (1_usize..4).prop_map(Aim::Over),
+        1 => Just(Aim::Over(usize::MAX)),
+    ]
+}
+
+fn ahead() -> impl Strategy<Value = Aim> {
+    prop_oneof![
+        8 => (0_usize..12).prop_map(Aim::Over),
+        2 => any::<u8>().prop_map(Aim::At),
+        1 => Just(Aim::Over(usize::MAX)),
+    ]
+}
+
+/// How many positions at once: one, a few drafts, a chunk.
+fn positions() -> impl Strategy<Value = usize> {
+    prop_oneof![8 => Just(1_usize), 6 => 0_usize..6, 1 => 6_usize..20, 1 => amount(20)]
+}
+
+/// A call on the pool below.
+fn pool_call() -> impl Strategy<Value = Op> {
+    let slot = any::<u8>;
+    let n = || amount(5);
+    prop_oneof![
+        2 => n().prop_map(Op::Reserve),
+        4 => slot().prop_map(|which| Op::DropReservation { which }),
+        3 => (slot(), n(), 0_u8..2).prop_map(|(from, n, worker)| Op::Take { from, n, worker }),
+        4 => (slot(), Just(By::Worker(0))).prop_map(|(which, by)| Op::ReleaseBlocks { which, by }),
+        2 => (asked(), slot(), Just(0)).prop_map(|(asked, pay, worker)| Op::Find { asked, pay, worker }),
+        3 => (slot(), Just(By::Drop)).prop_map(|(chain, by)| Op::ReleaseChain { chain, by }),
+        2 => (n(), 0_u8..2).prop_map(|(n, worker)| Op::Evict { n, worker }),
+        1 => (proptest::option::of(name()), Just(0)).prop_map(|(name, worker)| Op::Clear { name, worker }),
+        2 => (0_u32..30, Just(0)).prop_map(|(block, worker)| Op::Invalidate { block, worker }),
+        1 => (n(), Just(0)).prop_map(|(steps, worker)| Op::Maintain { steps, worker }),
+        1 => asked().prop_map(|asked| Op::Probe { asked }),
+    ]
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let tokens = (
+        who(),
+        aim(),
+        symbol(),
+        prop_oneof![20 => Just(0_usize), 1 => 1_usize..3, 1 => Just(usize::MAX)],
+        wrong(),
+    )
+        .prop_map(|(who, n, symbol, off, wrong)| Call::Tokens {
+            who,
+            n,
+            symbol,
+            off,
+            wrong,
+        });
+    prop_oneof![
+        7 => pool_call().prop_map(Call::Pool),
+        2 => request().prop_map(Call::Check),
+        20 => request().prop_map(Call::Admit),
+        12 => vec((who(), positions()), 0..5).prop_map(Call::Step),
+        14 => (who(), positions()).prop_map(|(who, n)| Call::Append(who, n)),
+        2 => (who(), positions()).prop_map(|(who, n)| Call::CheckAppend(who, n)),
+        5 => (who(), ahead()).prop_map(|(who, aim)| Call::Ensure(who, aim)),
+        16 => tokens,
+        18 => (who(), prop_oneof![3 => Just(Aim::End), 1 => aim()]).prop_map(|(who, aim)| Call::Computed(who, aim)),
+        7 => (who(), aim()).prop_map(|(who, aim)| Call::Truncate(who, aim)),
+        6 => (who(), prop_oneof![4 => Just(1_u8), 2 => 0_u8..5]).prop_map(|(who, n)| Call::Fork(who, n)),
+        6 => any::<u8>().prop_map(Call::Copied),
+        8 => who().prop_map(Call::Release),
+        3 => who().prop_map(Call::Preempt),
+        4 => who().prop_map(Call::Adopt),
+        2 => who().prop_map(Call::Detach),
+        2 => prop_oneof![5 => Just(false), 1 => Just(true)].prop_map(|dropped| Call::Attach { dropped }),
+        3 => (who(), aim()).prop_map(|(who, aim)| Call::CopyTable(who, aim)),
+        2 => (who(), aim(), aim()).prop_map(|(who, from, to)| Call::Slots(who, from, to)),
+        3 => (vec(who(), 0..6), amount(10)).prop_map(|(order, need)| Call::Victims(order, need)),
+    ]
+}
+
+/// What branches, drafts and copies meet, with room for them: some requests, then calls on them only.
+fn branching_calls() -> impl Strategy<Value = Vec<(u8, Call)>> {
+    let few = || prop_oneof![3 => Just(1_usize), 3 => 0_usize..6];
+    let living = || any::<u8>().prop_map(Who::Living);
+    let tokens = (living(), symbol()).prop_map(|(who, symbol)| Call::Tokens {
+        who,
+        n: Aim::End,
+        symbol,
+        off: 0,
+        wrong: None,
+    });
+    let most = || prop_oneof![2 => Just(Aim::End), 3 => any::<u8>().prop_map(Aim::At)];
+    let call = prop_oneof![
+        2 => request().prop_map(Call::Admit),
+        3 => vec((living(), few()), 0..5).prop_map(Call::Step),
+        8 => (living(), few()).prop_map(|(who, n)| Call::Append(who, n)),
+        2 => (living(), (0_usize..8).prop_map(Aim::Over)).prop_map(|(who, aim)| Call::Ensure(who, aim)),
+        6 => tokens,
+        6 => living().prop_map(|who| Call::Computed(who, Aim::End)),
+        5 => (living(), most()).prop_map(|(who, aim)| Call::Truncate(who, aim)),
+        5 => (living(), 1_u8..3).prop_map(|(who, n)| Call::Fork(who, n)),
+        6 => any::<u8>().prop_map(Call::Copied),
+        3 => living().prop_map(Call::Release),
+        1 => living().prop_map(Call::Adopt),
+        1 => living().prop_map(Call::Detach),
+        1 => Just(Call::Attach { dropped: false }),
+        1 => vec(living(), 1..6).prop_map(|order| Call::Victims(order, 9)),
+    ];
+    let start = vec(
+        request().prop_map(|request| (0, Call::Admit(request))),
+        1..4,
+    );
+    (
+        start,
+        vec((prop_oneof![8 => Just(0_u8), 1 => Just(1)], call), 1..150),
+    )
+        .prop_map(|(start, more)| start.into_iter().chain(more).collect())
+}
+
+/// Mostly on the first registry.
+fn calls(most: usize) -> impl Strategy<Value = Vec<(u8, Call)>> {
+    vec(
+        (prop_oneof![2 => Just(0_u8), 1 => Just(1)], call()),
+        1..most,
+    )
+}
+
+proptest! {
+    #![proptest_config(config(120))]
+
+    #[test]
+    fn any_calls_give_what_the_model_gives(
+        setup in scheduling(1..31, &[Keys::Hashed, Keys::Engine], Proof::Tokens), calls in calls(200),
+    ) {
+        run(&setup, &calls);
+    }
+
+    #[test]
+    fn with_equal_keys_for_all_content_nothing_changes_but_that_publishing_may_end(
+        setup in scheduling(1..41, &[Keys::Constant, Keys::EngineConstant], Proof::Tokens), calls in calls(200),
+    ) {
+        run(&setup, &calls);
+    }
+
+    #[test]
+    fn with_digests_for_proof_nothing_changes_but_what_a_truncation_forgets(
+        setup in scheduling(1..31, &[Keys::Hashed, Keys::Constant], Proof::Digest), calls in calls(200),
+    ) {
+        run(&setup, &calls);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(120))]
+
+    #[test]
+    fn branches_and_drafts_give_what_the_model_gives(
+        setup in scheduling(30..61, &[Keys::Hashed, Keys::Engine], Proof::Tokens), calls in branching_calls(),
+    ) {
+        run(&Scheduling { watermark: 0, ..setup }, &calls);
+    }
+
+    #[test]
+    fn so_they_do_with_digests_for_proof(
+        setup in scheduling(12..40, &[Keys::Hashed], Proof::Digest), calls in branching_calls(),
+    ) {
+        run(&Scheduling { watermark: 0, ..setup }, &calls);
+    }
+}
+
+// ---- what random calls hardly meet
+
+fn setup_of(blocks: usize, block_size: usize) -> Scheduling {
+    Scheduling {
+        pool: Setup {
+            blocks,
+            block_size,
+            keys: Keys::Hashed,
+            proof: Proof::Tokens,
+            events: ALL_EVENTS,
+        },
+        max_sequences: 8,
+        watermark: 0,
+    }
+}
+
+fn admit(blocks: usize) -> Call {
+    let symbol = Symbol {
+        tokens: 0,
+        extra: 0,
+    };
+    Call::Admit(Request {
+        asked: Asked {
+            name: 0,
+            symbols: vec![symbol; blocks],
+            rest: 0,
+            full_hit: false,
+            wrong: None,
+        },
+        growth: Growth::OnDemand,
+        conservative: false,
+        insert: true,
+        returning: false,
+        label: 0,
+    })
+}
+
+#[test]
+fn a_duplicate_that_cannot_be_paid_ends_publishing() {
+    let only = Who::Living(0);
+    let computed = || Call::Computed(only, Aim::End);
+    let calls = [
+        (0, admit(2)),
+        (1, admit(2)),
+        (0, computed()),
+        (0, Call::Release(only)),
+        // Nothing is available then.
+        (0, Call::Pool(Op::Reserve(2))),
+        (1, computed()),
+        (0, Call::Pool(Op::DropReservation { which: 0 })),
+        (1, computed()),
+        (1, Call::Append(only, 1)),
+        (1, computed()),
+    ];
+    let tally = run(&setup_of(4, 1), &calls);
+    assert_eq!(tally.get("stopped unpaid"), Some(&1), "{tally:?}");
+}
+
+/// The properties above say little if their calls reach little.
+#[test]
+fn the_random_calls_reach_every_state_worth_reaching() {
+    let mut runner =
+        TestRunner::new_with_rng(config(0), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut all = Tally::new();
+    let keys = [Keys::Hashed, Keys::Engine, Keys::Constant];
+    for round in 0..150 {
+        let setup = Scheduling {
+            pool: Setup {
+                blocks: 4 + round % 27,
+                block_size: 1 + (round / 2) % 4,
+                keys: keys[round % 3],
+                proof: Proof::Tokens,
+                events: ALL_EVENTS,
+            },
+            max_sequences: 3 + round % 9,
+            watermark: round / 5 % 3,
+        };
+        let list = calls(200).new_tree(&mut runner).expect("a list").current();
+        for (what, times) in run(&setup, &list) {
+            *all.entry(what).or_default() += times;
+        }
+        if round % 2 == 0 {
+            let list = branching_calls()
+                .new_tree(&mut runner)
+                .expect("a list")
+                .current();
+            for (what, times) in run(&setup, &list) {
+                *all.entry(what).or_default() += times;
+            }
+        }
+    }
+    let worth = [
+        "admission refused",
+        "admitted",
+        "admitted with a hit",
+        "append beyond the cap",
+        "append refused",
+        "append to nobody",
+        "attached",
+        "computed refused",
+        "copy at a write",
+        "copy done",
+        "copy_table refused",
+        "detached",
+        "duplicate",
+        "duplicates adopted",
+        "failure in a step",
+        "fork of nobody",
+        "fork refused",
+        "forked",
+        "no slot for a fork",
+        "no slot for an admission",
+        "nothing to truncate",
+        "prompt of a wrong length",
+        "reclaimed",
+        "refused by the conservative budget or less",
+        "release of nobody",
+        "second chance",
+        "stopped by a cut",
+        "stopped by another owner",
+        "stored",
+        "ticket twice, or of another registry",
+        "tokens at the wrong place",
+        "tokens beyond the positions",
+        "tokens for nobody",
+        "tokens of a wrong length",
+        "truncated",
+        "truncation refused",
+        "victims",
+        "victims among them nobody",
+    ];
+    for what in worth {
+        assert!(
+            all.get(what).is_some_and(|&times| times >= 3),
+            "hardly reached: {what}; reached: {all:?}"
+        );
+    }
+}

@@ -1,0 +1,1245 @@
+//! Calls on two registries over one pool, and the driver that runs each beside the model and compares everything that can be seen.
+//!
+//! As in `tests/model/ops.rs`, calls name what they act on by small numbers, so that any list of them means something.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kvblock::{
+    Admit, AdmitError, AppendError, AttachError, BlockPool, BranchError, Budget, ComputedError,
+    Contents, CopyTicket, Detached, Growth, Handle, Holder, PoolConfig, Prompt, Proof, ReadError,
+    Sequences, SequencesConfig, Stale, Step, TokensError, TruncateError,
+};
+
+use crate::ops::{
+    Asked, Driver, Keys, Op, Place, Setup, Symbol, Tally, Wrong, config, engine_key, figures,
+    index, numbers, prompt, question, refused, tokens_of, wrong_length,
+};
+use crate::reference::{Model, PLACES, Text};
+use crate::registry::{self, Asking, Fault, Grown, Name, Registry, Sequence, TicketName};
+
+/// Registries over the pool.
+pub(crate) const REGISTRIES: usize = 2;
+/// Handles and tickets that calls may still name after their end.
+const REMEMBERED: usize = 24;
+
+/// The registries of one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scheduling {
+    pub(crate) pool: Setup,
+    pub(crate) max_sequences: usize,
+    pub(crate) watermark: usize,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) asked: Asked,
+    pub(crate) growth: registry::Growth,
+    pub(crate) conservative: bool,
+    pub(crate) insert: bool,
+    pub(crate) returning: bool,
+    pub(crate) label: u8,
+}
+
+/// Which sequence a call names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Who {
+    /// A living one of the registry.
+    Living(u8),
+    /// Any that either registry ever had: stale or another's, mostly.
+    Any(u8),
+}
+
+/// Where a call points, seen from where it should.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Aim {
+    /// So far from the start, modulo what there is.
+    At(u8),
+    /// So far beyond the end.
+    Over(usize),
+    /// The end.
+    End,
+}
+
+impl Aim {
+    fn of(self, end: usize) -> usize {
+        match self {
+            Self::At(at) => usize::from(at) % (end + 1),
+            Self::Over(more) => end.saturating_add(more),
+            Self::End => end,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Call {
+    Pool(Op),
+    Check(Request),
+    Admit(Request),
+    Step(Vec<(Who, usize)>),
+    Append(Who, usize),
+    CheckAppend(Who, usize),
+    Ensure(Who, Aim),
+    /// So many tokens, of this symbol; how far from the next unknown position; a wrong length.
+    Tokens {
+        who: Who,
+        n: Aim,
+        symbol: Symbol,
+        off: usize,
+        wrong: Option<Wrong>,
+    },
+    Computed(Who, Aim),
+    Truncate(Who, Aim),
+    Fork(Who, u8),
+    /// A ticket: pending or done, of this registry or not.
+    Copied(u8),
+    Release(Who),
+    Preempt(Who),
+    Adopt(Who),
+    Detach(Who),
+    /// Attaches the sequence that has been detached longest, or drops it.
+    Attach {
+        dropped: bool,
+    },
+    CopyTable(Who, Aim),
+    Slots(Who, Aim, Aim),
+    Victims(Vec<Who>, usize),
+}
+
+/// Runs the calls, each on the registry beside it, on a new pool and a new model. Panics where they differ.
+pub(crate) fn run(scheduling: &Scheduling, calls: &[(u8, Call)]) -> Tally {
+    let pool = BlockPool::new(&config(&scheduling.pool)).expect("the setup is sound");
+    let other = BlockPool::new(&PoolConfig::new(4, scheduling.pool.block_size))
+        .expect("the other setup is sound");
+    let mut scene = Scene::new(scheduling, &pool, &other);
+    for (step, (on, call)) in calls.iter().enumerate() {
+        let at = Place {
+            setup: scheduling,
+            step,
+            op: &(on, call),
+        };
+        scene.run(usize::from(*on) % REGISTRIES, call);
+        scene.check();
+        drop(at);
+    }
+    let at = Place {
+        setup: scheduling,
+        step: calls.len(),
+        op: &"the end",
+    };
+    let tally = scene.finish();
+    drop(at);
+    tally
+}
+
+/// A registry and its twin.
+struct Twin {
+    real: Sequences,
+    model: Registry,
+    /// In the order of their admission.
+    living: Vec<(Handle, Name)>,
+}
+
+struct Scene<'p> {
+    scheduling: Scheduling,
+    under: Driver<'p>,
+    twins: Vec<Twin>,
+    /// Ended or not; which registry, which twin.
+    handles: Vec<(Handle, usize, Name)>,
+    tickets: Vec<(CopyTicket, usize, TicketName, registry::Copy)>,
+    detached: Vec<(Detached, Sequence, Name)>,
+    step: Step,
+    epochs: BTreeSet<u64>,
+    memory: Memory,
+}
+
+/// What a device's memory would hold if the engine did what it is told: each write leaves a mark of its own. The model of the registry
+/// shares its author's view of when a block may be written; this does not.
+#[derive(Default)]
+struct Memory {
+    block_size: usize,
+    marks: Vec<u64>,
+    last: u64,
+    /// What each sequence wrote or found, position by position.
+    written: BTreeMap<Name, Vec<u64>>,
+    /// What was to be copied.
+    copied: BTreeMap<(usize, TicketName), Vec<u64>>,
+    /// What findable blocks held when they became findable.
+    sealed: BTreeMap<(u32, u64), Vec<u64>>,
+}
+
+impl Memory {
+    fn block(&mut self, id: u32) -> &mut [u64] {
+        let first = usize::try_from(id).expect("an id is an index") * self.block_size;
+        &mut self.marks[first..][..self.block_size]
+    }
+
+    fn mark(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn write(&mut self, slot: i64) -> u64 {
+        let mark = self.mark();
+        self.marks[usize::try_from(slot).expect("a slot is an index")] = mark;
+        mark
+    }
+
+    /// What the table shows.
+    fn read(&self, table: &[u32], positions: core::ops::Range<usize>) -> Vec<u64> {
+        let slots = positions.map(|position| registry::slot(table, position, self.block_size));
+        slots
+            .map(|slot| self.marks[usize::try_from(slot).expect("a slot is an index")])
+            .collect()
+    }
+
+    /// Zeroes and copies, then writes, as the step says.
+    fn step(&mut self, on: usize, grown: &Grown, writers: &[(Name, usize)]) {
+        for &id in &grown.fresh {
+            self.block(id).fill(0);
+        }
+        for &(ticket, copy) in &grown.copies {
+            let content = self.block(copy.src)[..copy.positions].to_vec();
+            self.block(copy.dst)[..copy.positions].copy_from_slice(&content);
+            self.copied.insert((on, ticket), content);
+        }
+        let mut slots = grown.slots.iter();
+        for &(name, n) in writers {
+            for _ in 0..n {
+                let mark = self.write(*slots.next().expect("a slot for each position"));
+                self.written.entry(name).or_default().push(mark);
+            }
+        }
+        assert_eq!(slots.next(), None, "slots of nobody");
+    }
+
+    /// The copy is done at last: both ends must still be what they were.
+    fn copied(&mut self, key: (usize, TicketName), copy: registry::Copy) {
+        let content = self.copied.remove(&key).expect("it was pending");
+        for id in [copy.src, copy.dst] {
+            assert_eq!(
+                self.block(id)[..copy.positions],
+                content,
+                "{copy:?}: an end was written to"
+            );
+        }
+    }
+
+    /// Anybody may write to free blocks. What sequences and the cache have must still be there.
+    fn check(&mut self, pool: &Model, twins: &[Twin], detached: &[(Detached, Sequence, Name)]) {
+        for id in pool.free() {
+            let mark = self.mark();
+            self.block(id).fill(mark);
+        }
+        let living = twins.iter().flat_map(|twin| &twin.model.sequences);
+        let living = living.map(|(&name, sequence)| (name, sequence));
+        let detached = detached.iter().map(|(_, sequence, name)| (*name, sequence));
+        for (name, sequence) in living.chain(detached) {
+            let got = self.read(sequence.table(), 0..sequence.positions());
+            assert_eq!(
+                Some(&got),
+                self.written.get(&name),
+                "what sequence {name} wrote is gone"
+            );
+        }
+        let findable = pool.findable();
+        self.sealed.retain(|copy, _| findable.contains_key(copy));
+        for &copy in findable.keys() {
+            let now = self.block(copy.0).to_vec();
+            let then = self.sealed.entry(copy).or_insert_with(|| now.clone());
+            assert_eq!(*then, now, "findable block {copy:?} was written to");
+        }
+    }
+}
+
+impl<'p> Scene<'p> {
+    fn new(scheduling: &Scheduling, pool: &'p BlockPool, other: &'p BlockPool) -> Self {
+        let setup = scheduling.pool;
+        let twin = |first: Name| {
+            let config =
+                SequencesConfig::new(scheduling.max_sequences).watermark(scheduling.watermark);
+            Twin {
+                real: Sequences::new(pool.clone(), &config).expect("a sound configuration"),
+                model: Registry::new(
+                    first << 32,
+                    setup.block_size,
+                    scheduling.max_sequences,
+                    scheduling.watermark,
+                    setup.proof == Proof::Digest,
+                ),
+                living: Vec::new(),
+            }
+        };
+        Self {
+            scheduling: *scheduling,
+            under: Driver::new(&setup, pool, other),
+            twins: (1..).take(REGISTRIES).map(twin).collect(),
+            handles: Vec::new(),
+            tickets: Vec::new(),
+            detached: Vec::new(),
+            step: Step::default(),
+            epochs: BTreeSet::new(),
+            memory: Memory {
+                block_size: setup.block_size,
+                marks: vec![0; setup.blocks * setup.block_size],
+                ..Memory::default()
+            },
+        }
+    }
+
+    fn saw(&mut self, what: &'static str) {
+        self.under.saw(what);
+    }
+
+    /// The handle that a call names, and who that is in the model of this registry, if it is anybody.
+    fn who(&self, on: usize, who: Who) -> Option<(Handle, Name)> {
+        match who {
+            Who::Living(which) => {
+                let living = &self.twins[on].living;
+                index(living.len(), which).map(|at| living[at])
+            }
+            Who::Any(which) => index(self.handles.len(), which).map(|at| {
+                let (handle, of, name) = self.handles[at];
+                // A name that this registry never gave.
+                (handle, if of == on { name } else { Name::MAX })
+            }),
+        }
+    }
+
+    /// A sequence has begun.
+    fn met(&mut self, on: usize, handle: Handle, name: Name) {
+        assert!(
+            self.epochs.insert(handle.epoch()),
+            "{handle:?} had been given before"
+        );
+        assert!(handle.slot() < self.scheduling.max_sequences, "{handle:?}");
+        assert_eq!(Handle::from_bits(handle.to_bits()), handle);
+        let slots = self.twins[on].living.iter().map(|(other, _)| other.slot());
+        assert!(
+            !slots.into_iter().any(|slot| slot == handle.slot()),
+            "{handle:?} has another's slot"
+        );
+        self.twins[on].living.push((handle, name));
+        self.handles.push((handle, on, name));
+        if self.handles.len() > REMEMBERED {
+            self.handles.remove(0);
+        }
+    }
+
+    /// A sequence has ended.
+    fn parted(&mut self, on: usize, handle: Handle) {
+        self.twins[on].living.retain(|(other, _)| *other != handle);
+    }
+
+    fn run(&mut self, on: usize, call: &Call) {
+        match *call {
+            // Its checks between the calls know nothing of the registries.
+            Call::Pool(Op::Admit { .. }) => {}
+            Call::Pool(ref op) => self.under.run(op),
+            Call::Check(ref request) => self.ask(on, request, false),
+            Call::Admit(ref request) => self.ask(on, request, true),
+            Call::Step(ref batch) => self.step(on, batch),
+            Call::Append(who, n) => self.append(on, who, n),
+            Call::CheckAppend(who, n) => self.check_append(on, who, n),
+            Call::Ensure(who, aim) => self.ensure(on, who, aim),
+            Call::Tokens {
+                who,
+                n,
+                symbol,
+                off,
+                wrong,
+            } => self.tokens(on, who, n, symbol, off, wrong),
+            Call::Computed(who, aim) => self.computed(on, who, aim),
+            Call::Truncate(who, aim) => self.truncate(on, who, aim),
+            Call::Fork(who, children) => self.fork(on, who, usize::from(children)),
+            Call::Copied(which) => self.copied(on, which),
+            Call::Release(who) => self.release(on, who, false),
+            Call::Preempt(who) => self.release(on, who, true),
+            Call::Adopt(who) => self.adopt(on, who),
+            Call::Detach(who) => self.detach(on, who),
+            Call::Attach { dropped } => self.attach(on, dropped),
+            Call::CopyTable(who, aim) => self.copy_table(on, who, aim),
+            Call::Slots(who, from, to) => self.slots(on, who, from, to),
+            Call::Victims(ref order, need) => self.victims(on, order, need),
+        }
+    }
+
+    // ---- admission
+
+    fn ask(&mut self, on: usize, request: &Request, admit: bool) {
+        let slices = self.under.prompt_slices(&request.asked);
+        let extra = slices.extra_keys();
+        let name = self.under.name(request.asked.name);
+        let full_hit = request.asked.full_hit;
+        let asking = Asking {
+            question: question(name, &slices, full_hit),
+            growth: request.growth,
+            conservative: request.conservative,
+            insert: request.insert,
+            returning: request.returning,
+            label: u64::from(request.label),
+        };
+        let prompt: Prompt<'_> = prompt(
+            &self.under.names[usize::from(name)],
+            &slices,
+            &extra,
+            full_hit,
+        );
+        let growth = match request.growth {
+            registry::Growth::Cap(positions) => Growth::Cap(positions),
+            registry::Growth::Ahead(blocks) => Growth::Ahead(blocks),
+            registry::Growth::OnDemand => Growth::OnDemand,
+        };
+        let budget = if request.conservative {
+            Budget::Conservative
+        } else {
+            Budget::Physical
+        };
+        let real = Admit::new(prompt, growth)
+            .budget(budget)
+            .insert(request.insert)
+            .returning(request.returning)
+            .label(u64::from(request.label));
+        let twin = &mut self.twins[on];
+        let predicted = twin.model.check(&self.under.model, &asking);
+        let got = twin.real.check(&real).map(|cost| {
+            assert_eq!(
+                cost.charge(),
+                cost.fresh + cost.promised + cost.hit_idle,
+                "charge"
+            );
+            registry::Cost {
+                blocks: cost.blocks,
+                hit_held: cost.hit_held,
+                hit_idle: cost.hit_idle,
+                fresh: cost.fresh,
+                promised: cost.promised,
+            }
+        });
+        assert_eq!(got.map_err(admit_fault), predicted, "check");
+        if !admit {
+            return;
+        }
+        let expected = twin.model.admit(&mut self.under.model, &asking);
+        let got = twin.real.admit(&real);
+        match (got, expected) {
+            (Ok(admitted), Ok((name, hit, fresh))) => {
+                assert_eq!((admitted.hit, admitted.fresh), (hit, fresh), "admit");
+                let table = self.twins[on].model.table(name).expect("it lives").to_vec();
+                let mut written = self.memory.read(&table, 0..hit);
+                for &id in &table[hit / self.scheduling.pool.block_size..] {
+                    self.memory.block(id).fill(0);
+                }
+                for position in hit..slices.tokens.len() {
+                    let slot = registry::slot(&table, position, self.scheduling.pool.block_size);
+                    written.push(self.memory.write(slot));
+                }
+                self.memory.written.insert(name, written);
+                self.met(on, admitted.handle, name);
+                self.saw("admitted");
+                if hit > 0 {
+                    self.saw("admitted with a hit");
+                }
+            }
+            (Err(got), Err(expected)) => {
+                assert_eq!(admit_fault(got), expected, "admit");
+                self.saw(match expected {
+                    Fault::Refused(_) if request.conservative => {
+                        "refused by the conservative budget or less"
+                    }
+                    Fault::Refused(_) => "admission refused",
+                    Fault::Length(_) => "prompt of a wrong length",
+                    _ => "no slot for an admission",
+                });
+            }
+            (got, expected) => panic!("admit: {got:?}, expected {expected:?}"),
+        }
+    }
+
+    // ---- growth
+
+    fn step(&mut self, on: usize, batch: &[(Who, usize)]) {
+        let batch: Vec<_> = batch
+            .iter()
+            .filter_map(|&(who, n)| self.who(on, who).map(|(handle, name)| (handle, name, n)))
+            .collect();
+        let calls: Vec<_> = batch.iter().map(|&(handle, _, n)| (handle, n)).collect();
+        let twin = &mut self.twins[on];
+        twin.real.step(&calls, &mut self.step);
+        let mut all = Grown::default();
+        let mut changes = Vec::new();
+        let mut failures = Vec::new();
+        let mut writers = Vec::new();
+        for (index, &(_, name, n)) in batch.iter().enumerate() {
+            match twin.model.append(&mut self.under.model, name, n) {
+                Ok(grown) => {
+                    writers.push((name, n));
+                    all.slots.extend(grown.slots);
+                    all.copies.extend(grown.copies);
+                    all.fresh.extend(grown.fresh);
+                    changes.extend(
+                        grown
+                            .changes
+                            .iter()
+                            .map(|&(entry, block)| (index, entry, block)),
+                    );
+                }
+                Err(fault) => failures.push((index, name, fault)),
+            }
+        }
+        let got: Vec<_> = self
+            .step
+            .failures()
+            .iter()
+            .map(|failure| (failure.index, append_fault(failure.error)))
+            .collect();
+        let expected: Vec<_> = failures
+            .iter()
+            .map(|&(index, _, fault)| (index, fault))
+            .collect();
+        assert_eq!(got, expected, "failures of a step");
+        for &(_, name, fault) in &failures {
+            self.is_no_broken_promise(on, name, fault);
+        }
+        self.stepped(on, all, &changes, &writers);
+        if !failures.is_empty() {
+            self.saw("failure in a step");
+        }
+    }
+
+    /// Compares what a step says, and keeps its tickets.
+    fn stepped(
+        &mut self,
+        on: usize,
+        grown: Grown,
+        changes: &[(usize, usize, u32)],
+        writers: &[(Name, usize)],
+    ) {
+        let step = &self.step;
+        assert_eq!(step.slots(), grown.slots, "slots of a step");
+        assert_eq!(numbers(step.fresh()), grown.fresh, "fresh blocks of a step");
+        let got: Vec<_> = step
+            .changes()
+            .iter()
+            .map(|change| (change.index, change.entry, change.block.get()))
+            .collect();
+        assert_eq!(got, changes, "changes of tables");
+        let got: Vec<_> = step
+            .copies()
+            .iter()
+            .map(|ticket| registry::Copy {
+                src: ticket.src.get(),
+                dst: ticket.dst.get(),
+                positions: ticket.positions,
+            })
+            .collect();
+        let expected: Vec<_> = grown.copies.iter().map(|(_, copy)| *copy).collect();
+        assert_eq!(got, expected, "copies of a step");
+        self.memory.step(on, &grown, writers);
+        let tickets = step.copies().iter().zip(&grown.copies);
+        let tickets: Vec<_> = tickets
+            .map(|(&ticket, &(name, copy))| (ticket, on, name, copy))
+            .collect();
+        if !tickets.is_empty() {
+            self.saw("copy at a write");
+        }
+        if !grown.fresh.is_empty() {
+            self.saw("blocks for an append");
+        }
+        self.tickets.extend(tickets);
+        self.forget_tickets();
+    }
+
+    /// Forgets the oldest tickets that are done.
+    fn forget_tickets(&mut self) {
+        while self.tickets.len() > REMEMBERED {
+            let done = self
+                .tickets
+                .iter()
+                .position(|(_, on, name, _)| !self.twins[*on].model.is_pending(*name));
+            let Some(done) = done else { return };
+            let _ = self.tickets.remove(done);
+        }
+    }
+
+    fn appended(
+        &mut self,
+        on: usize,
+        what: &str,
+        (name, n): (Name, usize),
+        got: Result<(), AppendError>,
+        expected: Result<Grown, Fault>,
+    ) {
+        match (got, expected) {
+            (Ok(()), Ok(grown)) => {
+                let changes: Vec<_> = grown
+                    .changes
+                    .iter()
+                    .map(|&(entry, block)| (0, entry, block))
+                    .collect();
+                self.stepped(on, grown, &changes, &[(name, n)]);
+            }
+            (Err(got), Err(expected)) => {
+                assert_eq!(append_fault(got), expected, "{what}");
+                self.stepped(on, Grown::default(), &[], &[]);
+                self.is_no_broken_promise(on, name, expected);
+                self.saw(match expected {
+                    Fault::Stale => "append to nobody",
+                    Fault::CapReached { .. } => "append beyond the cap",
+                    _ => "append refused",
+                });
+            }
+            (got, expected) => panic!("{what}: {got:?}, expected {expected:?}"),
+        }
+    }
+
+    /// A growth within a cap does not fail.
+    fn is_no_broken_promise(&self, on: usize, name: Name, fault: Fault) {
+        let state = self.twins[on].model.state(name);
+        if let (Ok(state), Fault::Refused(refusal)) = (state, fault) {
+            let capped = matches!(state.growth, registry::Growth::Cap(_));
+            assert!(!capped, "{refusal:?} within the cap of {state:?}");
+        }
+    }
+
+    fn append(&mut self, on: usize, who: Who, n: usize) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let predicted = twin.model.check_append(&self.under.model, name, n);
+        let got = twin.real.check_append(handle, n);
+        assert_eq!(got.map_err(append_fault), predicted, "check_append({n})");
+        let expected = twin.model.append(&mut self.under.model, name, n);
+        let got = twin.real.append(handle, n, &mut self.step);
+        assert_eq!(
+            predicted.is_ok(),
+            expected.is_ok(),
+            "the model's predictor is its append"
+        );
+        self.appended(on, "append", (name, n), got, expected);
+    }
+
+    fn check_append(&mut self, on: usize, who: Who, n: usize) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &self.twins[on];
+        let got = twin.real.check_append(handle, n);
+        let expected = twin.model.check_append(&self.under.model, name, n);
+        assert_eq!(got.map_err(append_fault), expected, "check_append({n})");
+    }
+
+    fn ensure(&mut self, on: usize, who: Who, aim: Aim) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let positions = aim.of(twin.model.positions(name));
+        let expected = twin.model.ensure(&mut self.under.model, name, positions);
+        let got = twin.real.ensure(handle, positions, &mut self.step);
+        self.appended(on, "ensure", (name, 0), got, expected);
+    }
+
+    // ---- what is known and computed
+
+    fn tokens(
+        &mut self,
+        on: usize,
+        who: Who,
+        n: Aim,
+        symbol: Symbol,
+        off: usize,
+        wrong: Option<Wrong>,
+    ) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let size = self.scheduling.pool.block_size;
+        let sequence = self.twins[on].model.sequences.get(&name);
+        let (known, positions, space) = sequence.map_or((0, 0, 0), |sequence| {
+            (sequence.known(), sequence.positions(), sequence.space())
+        });
+        let n = n.of(positions - known).min(40 * size);
+        let page = tokens_of(symbol, size);
+        let tokens: Vec<u32> = (known..known + n).map(|at| page[at % size]).collect();
+        let filled = (known + n) / size - known / size;
+        let mut extra = vec![u128::from(symbol.extra) << 70; filled];
+        if symbol.extra == 0 && symbol.tokens != 1 {
+            extra.clear();
+        }
+        let mut keys = match self.scheduling.pool.keys {
+            Keys::Engine => {
+                let path = sequence
+                    .map_or_else(Vec::new, |sequence| sequence.pages(&tokens, &extra, size));
+                (path.len() - filled.min(path.len())..path.len())
+                    .map(|at| engine_key(space, &path[..=at]))
+                    .collect()
+            }
+            Keys::EngineConstant => vec![crate::ops::EQUAL_KEY; filled],
+            Keys::Hashed | Keys::Constant => Vec::new(),
+        };
+        match wrong {
+            Some(Wrong::Extra) => extra = vec![0; filled + 1],
+            Some(Wrong::Keys) => keys = vec![0; filled + 1],
+            Some(Wrong::Tokens) | None => {}
+        }
+        let at = known.saturating_add(off);
+        let keyed: Vec<_> = extra
+            .iter()
+            .map(|&bits| kvblock::ExtraKey::new(bits))
+            .collect();
+        let contents = Contents::new(&tokens).extra(&keyed).keys(&keys);
+        let twin = &mut self.twins[on];
+        let got = twin.real.tokens(handle, at, &contents);
+        let text = Text {
+            tokens: &tokens,
+            extra: &extra,
+            keys: keys.len(),
+        };
+        let full = full_index(&self.scheduling, twin, handle, name, &self.under.model);
+        let expected = twin
+            .model
+            .tokens(&mut self.under.model, name, at, &text, full);
+        assert_eq!(got.map_err(tokens_fault), expected, "tokens");
+        self.saw(match expected {
+            Ok(()) => "tokens told",
+            Err(Fault::Stale) => "tokens for nobody",
+            Err(Fault::NotNext { .. }) => "tokens at the wrong place",
+            Err(Fault::Beyond { .. }) => "tokens beyond the positions",
+            Err(_) => "tokens of a wrong length",
+        });
+    }
+
+    fn computed(&mut self, on: usize, who: Who, aim: Aim) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let n = aim.of(twin.model.positions(name));
+        let got = twin.real.computed(handle, n).map_err(|error| match error {
+            ComputedError::Stale(Stale) => Fault::Stale,
+            ComputedError::Beyond(beyond) => Fault::Beyond {
+                asked: beyond.asked,
+                positions: beyond.positions,
+            },
+            other => panic!("{other:?}"),
+        });
+        let full = full_index(&self.scheduling, twin, handle, name, &self.under.model);
+        let expected = twin.model.computed(&mut self.under.model, name, n, full);
+        assert_eq!(got, expected.map(|_| ()), "computed({n})");
+        match expected {
+            Ok(outcome) => self.under.saw_outcome(outcome),
+            Err(_) => self.saw("computed refused"),
+        }
+    }
+
+    fn truncate(&mut self, on: usize, who: Who, aim: Aim) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let to = aim.of(twin.model.positions(name));
+        let got = twin.real.truncate(handle, to).map_err(|error| match error {
+            TruncateError::Stale(Stale) => Fault::Stale,
+            TruncateError::Beyond(beyond) => Fault::Beyond {
+                asked: beyond.asked,
+                positions: beyond.positions,
+            },
+            TruncateError::Refused(error) => refusal(error),
+            other => panic!("{other:?}"),
+        });
+        let expected = twin.model.truncate(&mut self.under.model, name, to);
+        assert_eq!(got, expected, "truncate({to})");
+        if expected.is_ok() {
+            self.memory.written.entry(name).or_default().truncate(to);
+        }
+        self.saw(match expected {
+            Ok(()) => "truncated",
+            Err(Fault::Refused(_)) => "truncation refused",
+            Err(_) => "nothing to truncate",
+        });
+    }
+
+    // ---- branches and copies
+
+    fn fork(&mut self, on: usize, who: Who, children: usize) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let mut handles = vec![Handle::NONE; children];
+        let twin = &mut self.twins[on];
+        let got = twin.real.fork(handle, &mut handles);
+        let expected = twin.model.fork(&mut self.under.model, name, children);
+        match (got, expected) {
+            (Ok(()), Ok(names)) => {
+                for (&handle, &child) in handles.iter().zip(&names) {
+                    let written = self.memory.written[&name].clone();
+                    self.memory.written.insert(child, written);
+                    self.met(on, handle, child);
+                }
+                self.saw("forked");
+            }
+            (Err(got), Err(expected)) => {
+                let got = match got {
+                    BranchError::Stale(Stale) => Fault::Stale,
+                    BranchError::Refused(error) => refusal(error),
+                    BranchError::TooManySequences(error) => {
+                        Fault::TooManySequences { max: error.max }
+                    }
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(got, expected, "fork");
+                assert_eq!(
+                    handles,
+                    vec![Handle::NONE; children],
+                    "a refused fork wrote handles"
+                );
+                self.saw(match expected {
+                    Fault::Refused(_) => "fork refused",
+                    Fault::Stale => "fork of nobody",
+                    _ => "no slot for a fork",
+                });
+            }
+            (got, expected) => panic!("fork: {got:?}, expected {expected:?}"),
+        }
+    }
+
+    fn copied(&mut self, on: usize, which: u8) {
+        let Some(at) = index(self.tickets.len(), which) else {
+            return;
+        };
+        let (ticket, of, name, copy) = self.tickets[at];
+        let name = if of == on { name } else { TicketName::MAX };
+        if self.twins[on].model.is_pending(name) {
+            self.memory.copied((on, name), copy);
+        }
+        let twin = &mut self.twins[on];
+        let got = twin.real.copied(ticket);
+        let full = twin.model.owner(name).and_then(|owner| {
+            let (handle, _) = twin.living.iter().find(|(_, other)| *other == owner)?;
+            full_index(&self.scheduling, twin, *handle, owner, &self.under.model)
+        });
+        let expected = twin.model.copied(&mut self.under.model, name, full);
+        assert_eq!(got.map_err(|Stale| Fault::Stale), expected, "copied");
+        self.saw(match expected {
+            Ok(()) => "copy done",
+            Err(_) => "ticket twice, or of another registry",
+        });
+    }
+
+    fn adopt(&mut self, on: usize, who: Who) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let got = twin
+            .real
+            .adopt_duplicates(handle)
+            .map_err(|Stale| Fault::Stale);
+        let expected = twin.model.adopt(&mut self.under.model, name);
+        assert_eq!(got, expected, "adopt_duplicates");
+        if expected.is_ok_and(|adopted| adopted > 0) {
+            // The content is the same, the engine's words for it are others.
+            let sequence = &self.twins[on].model.sequences[&name];
+            let again = self.memory.read(sequence.table(), 0..sequence.positions());
+            let published = self.twins[on]
+                .model
+                .state(name)
+                .expect("it lives")
+                .published;
+            let same = published * self.scheduling.pool.block_size;
+            let written = self.memory.written.get_mut(&name).expect("it lives");
+            written[..same].copy_from_slice(&again[..same]);
+            self.saw("duplicates adopted");
+        }
+    }
+
+    // ---- the end
+
+    fn release(&mut self, on: usize, who: Who, preempt: bool) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let got = if preempt {
+            twin.real.preempt(handle)
+        } else {
+            twin.real.release(handle)
+        };
+        let expected = twin.model.release(&mut self.under.model, name, preempt);
+        assert_eq!(got.map_err(|Stale| Fault::Stale), expected, "release");
+        if expected.is_ok() {
+            self.parted(on, handle);
+        } else {
+            self.saw("release of nobody");
+        }
+    }
+
+    fn detach(&mut self, on: usize, who: Who) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        match (twin.real.detach(handle), twin.model.detach(name)) {
+            (Ok(real), Ok(model)) => {
+                self.detached.push((real, model, name));
+                self.parted(on, handle);
+                self.saw("detached");
+            }
+            (Err(Stale), Err(Fault::Stale)) => {}
+            (got, expected) => panic!("detach: {:?}, expected {expected:?}", got.map(|_| ())),
+        }
+    }
+
+    fn attach(&mut self, on: usize, dropped: bool) {
+        if self.detached.is_empty() {
+            return;
+        }
+        let (real, model, before) = self.detached.remove(0);
+        if dropped {
+            drop(real);
+            model.give_back(&mut self.under.model);
+            return;
+        }
+        let twin = &mut self.twins[on];
+        match (twin.real.attach(real), twin.model.attach(model)) {
+            (Ok(handle), Ok(name)) => {
+                let written = self.memory.written.remove(&before).expect("it was kept");
+                self.memory.written.insert(name, written);
+                self.met(on, handle, name);
+                self.saw("attached");
+            }
+            (Err(back), Err((Fault::TooManySequences { max }, model))) => {
+                let AttachError::TooManySequences(error) = back.error else {
+                    panic!("{:?}", back.error)
+                };
+                assert_eq!(error.max, max, "attach");
+                self.detached.insert(0, (back.value, *model, before));
+            }
+            (got, expected) => panic!(
+                "attach: {:?}, expected {:?}",
+                got.map_err(|back| back.error),
+                expected.map_err(|(fault, _)| fault)
+            ),
+        }
+    }
+
+    // ---- what is read
+
+    fn copy_table(&mut self, on: usize, who: Who, aim: Aim) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &mut self.twins[on];
+        let expected = twin.model.table(name);
+        let length = aim.of(expected.map_or(0, <[u32]>::len)).min(200);
+        let mut row = vec![-7; length];
+        let got = twin.real.copy_table(handle, &mut row);
+        let expected = match expected {
+            Err(fault) => Err(fault),
+            Ok(table) if table.len() > length => Err(Fault::TooShort {
+                needed: table.len(),
+                got: length,
+            }),
+            Ok(table) => Ok(table.to_vec()),
+        };
+        match (got, expected) {
+            (Ok(n), Ok(table)) => {
+                let written: Vec<i32> = table
+                    .iter()
+                    .map(|&id| i32::try_from(id).expect("an id has 25 bits"))
+                    .collect();
+                assert_eq!((n, &row[..n]), (table.len(), &written[..]), "copy_table");
+                assert!(
+                    row[n..].iter().all(|&entry| entry == -7),
+                    "copy_table wrote beyond"
+                );
+                twin.model.table_was_read(name);
+            }
+            (Err(got), Err(expected)) => {
+                assert_eq!(read_fault(got), expected, "copy_table");
+                assert!(row.iter().all(|&entry| entry == -7), "a refused call wrote");
+                self.saw("copy_table refused");
+            }
+            (got, expected) => panic!("copy_table: {got:?}, expected {expected:?}"),
+        }
+    }
+
+    fn slots(&mut self, on: usize, who: Who, from: Aim, to: Aim) {
+        let Some((handle, name)) = self.who(on, who) else {
+            return;
+        };
+        let twin = &self.twins[on];
+        let positions = twin.model.positions(name);
+        let (from, to) = (from.of(positions), to.of(positions));
+        let length = to.saturating_sub(from).min(400);
+        for length in [length, length.saturating_sub(1)] {
+            let mut out = vec![-7; length];
+            let got = twin.real.slots(handle, from..to, &mut out);
+            let expected = twin.model.slots(name, from..to, length);
+            match (got, expected) {
+                (Ok(()), Ok(slots)) => {
+                    assert_eq!(out[..slots.len()], slots, "slots");
+                }
+                (Err(got), Err(expected)) => {
+                    assert_eq!(read_fault(got), expected, "slots({from}..{to})");
+                    assert!(out.iter().all(|&slot| slot == -7), "a refused call wrote");
+                }
+                (got, expected) => panic!("slots({from}..{to}): {got:?}, expected {expected:?}"),
+            }
+        }
+    }
+
+    fn victims(&mut self, on: usize, order: &[Who], need: usize) {
+        let order: Vec<_> = order.iter().filter_map(|&who| self.who(on, who)).collect();
+        let handles: Vec<_> = order.iter().map(|&(handle, _)| handle).collect();
+        let names: Vec<_> = order.iter().map(|&(_, name)| name).collect();
+        let twin = &self.twins[on];
+        let mut victims = Vec::new();
+        let got = twin.real.select_victims(&handles, need, &mut victims);
+        let expected = twin.model.victims(&self.under.model, &names, need);
+        match (got, expected) {
+            (Ok(free), Ok((expected, expected_free))) => {
+                let of = |name: Name| order.iter().find(|(_, other)| *other == name).map(|o| o.0);
+                let expected: Vec<_> = expected
+                    .into_iter()
+                    .map(|(name, blocks)| (of(name).expect("it is among them"), blocks))
+                    .collect();
+                let got: Vec<_> = victims
+                    .iter()
+                    .map(|victim| (victim.handle, victim.blocks))
+                    .collect();
+                assert_eq!(
+                    (got, free),
+                    (expected, expected_free),
+                    "select_victims({need})"
+                );
+                if free > 0 {
+                    self.saw("victims");
+                }
+            }
+            (Err(Stale), Err(Fault::Stale)) => self.saw("victims among them nobody"),
+            (got, expected) => panic!("select_victims: {got:?}, expected {expected:?}"),
+        }
+    }
+
+    // ---- comparison
+
+    fn check(&mut self) {
+        let mut holders: Vec<&dyn Holder> = Vec::new();
+        holders.extend(self.twins.iter().map(|twin| &twin.real as &dyn Holder));
+        holders.extend(self.detached.iter().map(|(real, ..)| real as &dyn Holder));
+        self.under.check_beside(&holders);
+        for twin in &self.twins {
+            check_twin(twin, &self.under.model);
+        }
+        self.memory
+            .check(&self.under.model, &self.twins, &self.detached);
+        for (on, twin) in self.twins.iter().enumerate() {
+            let mut others = self.under.holders();
+            others.extend(
+                holders
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| *at != on)
+                    .map(|(_, holder)| *holder),
+            );
+            assert_eq!(twin.real.audit(&others), Ok(()), "audit of registry {on}");
+        }
+    }
+
+    fn finish(mut self) -> Tally {
+        // Whatever is left goes in the order of the tickets, then of the sequences, then with its registry.
+        for (ticket, on, name, copy) in core::mem::take(&mut self.tickets) {
+            let twin = &mut self.twins[on];
+            if twin.model.is_pending(name) && twin.living.len() % 2 == 0 {
+                self.memory.copied((on, name), copy);
+                assert_eq!(twin.real.copied(ticket), Ok(()), "copied");
+                let full = twin.model.owner(name).and_then(|owner| {
+                    let (handle, _) = twin.living.iter().find(|(_, other)| *other == owner)?;
+                    full_index(&self.scheduling, twin, *handle, owner, &self.under.model)
+                });
+                twin.model
+                    .copied(&mut self.under.model, name, full)
+                    .expect("it is pending");
+            }
+        }
+        self.check();
+        for on in 0..REGISTRIES {
+            while self.twins[on].living.len() > 1 {
+                self.release(on, Who::Living(0), false);
+            }
+        }
+        self.check();
+        for (real, model, _) in self.detached.drain(..) {
+            drop(real);
+            model.give_back(&mut self.under.model);
+        }
+        for twin in self.twins.drain(..) {
+            drop(twin.real);
+            twin.model.close(&mut self.under.model);
+        }
+        self.under.finish();
+        self.under.tally
+    }
+}
+
+fn check_twin(twin: &Twin, pool: &Model) {
+    let (real, model) = (&twin.real, &twin.model);
+    let report = real.report();
+    let reads = |hits: kvblock::HitStatistics| registry::Reads {
+        requests: hits.requests,
+        queried: hits.queried,
+        hit: hits.hit,
+    };
+    let got = registry::Figures {
+        pool: figures(&report.pool),
+        sequences: report.sequences,
+        max_sequences: report.max_sequences,
+        held_blocks: report.held_blocks,
+        table_entries: report.table_entries,
+        shared_entries: report.shared_entries,
+        promised: report.promised,
+        positions: report.positions,
+        used_positions: report.used_positions,
+        unused_positions: report.unused_positions,
+        pending_copies: report.pending_copies,
+        physical: report.physical,
+        conservative: report.conservative,
+        watermark: report.watermark,
+        first: reads(report.first),
+        returned: reads(report.returned),
+        preemptions: report.preemptions,
+        refused_appends: report.refused_appends,
+        copies: report.copies,
+        adopted: report.adopted,
+        unpublished: report.unpublished,
+    };
+    assert_eq!(got, model.figures(pool), "report");
+    assert_eq!(
+        (real.len(), real.is_empty()),
+        (model.sequences.len(), model.sequences.is_empty())
+    );
+    let mut handles: Vec<_> = twin.living.iter().map(|(handle, _)| *handle).collect();
+    handles.sort_by_key(|handle| handle.slot());
+    assert_eq!(
+        real.handles().collect::<Vec<_>>(),
+        handles,
+        "handles by slot"
+    );
+    for label in 0..4 {
+        let got: Vec<_> = real.labelled(label).collect();
+        let expected: Vec<_> = twin
+            .living
+            .iter()
+            .rev()
+            .filter(|(_, name)| model.sequences[name].label() == label)
+            .map(|(handle, _)| *handle)
+            .collect();
+        assert_eq!(
+            got, expected,
+            "sequences labelled {label}, the latest first"
+        );
+    }
+    for &(handle, name) in &twin.living {
+        let state = real.state(handle).expect("it lives");
+        let got = registry::State {
+            positions: state.positions,
+            known: state.known,
+            computed: state.computed,
+            published: state.published,
+            blocks: state.blocks,
+            promised: state.promised,
+            label: state.label,
+            growth: match state.growth {
+                Growth::Cap(positions) => registry::Growth::Cap(positions),
+                Growth::Ahead(blocks) => registry::Growth::Ahead(blocks),
+                Growth::OnDemand => registry::Growth::OnDemand,
+            },
+        };
+        let expected = model.state(name).expect("it lives");
+        assert_eq!(got, expected, "state of {handle:?}");
+        let table = numbers(real.table(handle).expect("it lives"));
+        assert_eq!(Ok(&table[..]), model.table(name), "table of {handle:?}");
+        assert_eq!(
+            real.dirty(handle),
+            Ok(model.dirty(name).expect("it lives")),
+            "dirty entries of {handle:?}"
+        );
+    }
+}
+
+/// Where publishing stopped for lack of a place in the index, which only the library can know: as many blocks of this call as it
+/// published before. `None` where keys differ.
+fn full_index(
+    scheduling: &Scheduling,
+    twin: &Twin,
+    handle: Handle,
+    name: Name,
+    pool: &Model,
+) -> Option<usize> {
+    let equal = matches!(scheduling.pool.keys, Keys::Constant | Keys::EngineConstant);
+    if !equal || pool.published() < PLACES {
+        return None;
+    }
+    let before = twin.model.state(name).ok()?.published;
+    let now = twin.real.state(handle).ok()?.published;
+    Some(now.saturating_sub(before))
+}
+
+fn refusal(error: kvblock::Refused) -> Fault {
+    Fault::Refused(refused(Err(error)).expect_err("it is an error"))
+}
+
+fn admit_fault(error: AdmitError) -> Fault {
+    match error {
+        AdmitError::Refused(error) => refusal(error),
+        AdmitError::LengthMismatch(error) => Fault::Length(wrong_length(error)),
+        AdmitError::TooManySequences(error) => Fault::TooManySequences { max: error.max },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn append_fault(error: AppendError) -> Fault {
+    match error {
+        AppendError::Stale(Stale) => Fault::Stale,
+        AppendError::Refused(error) => refusal(error),
+        AppendError::CapReached(error) => Fault::CapReached {
+            cap: error.cap,
+            asked: error.asked,
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn tokens_fault(error: TokensError) -> Fault {
+    match error {
+        TokensError::Stale(Stale) => Fault::Stale,
+        TokensError::NotNext(error) => Fault::NotNext {
+            at: error.at,
+            known: error.known,
+        },
+        TokensError::Beyond(error) => Fault::Beyond {
+            asked: error.asked,
+            positions: error.positions,
+        },
+        TokensError::LengthMismatch(error) => Fault::Length(wrong_length(error)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn read_fault(error: ReadError) -> Fault {
+    match error {
+        ReadError::Stale(Stale) => Fault::Stale,
+        ReadError::Beyond(error) => Fault::Beyond {
+            asked: error.asked,
+            positions: error.positions,
+        },
+        ReadError::TooShort(error) => Fault::TooShort {
+            needed: error.needed,
+            got: error.got,
+        },
+        other => panic!("{other:?}"),
+    }
+}
