@@ -24,8 +24,8 @@ pub(crate) const INLINE: usize = 8;
 const SPARE_BUFFERS: usize = 64;
 
 /// Trips of tokens to the tail that a worker may cause at once.
-pub(crate) const MOST_ALLOWANCE: u32 = if cfg!(loom) { 9 } else { 4096 };
-/// Trips that a claim allows in return. A hit allows one: that of its own second chance.
+pub(crate) const MOST_ALLOWANCE: u32 = if cfg!(loom) { 9 } else { 512 };
+/// Trips that a claim allows in return.
 const ALLOWANCE_A_CLAIM: u32 = 8;
 
 /// One thread's hints, scratch memory and counters for one pool. Owned by the caller and lent to every hot call.
@@ -38,8 +38,8 @@ pub struct Worker {
     pub(crate) cell: CellId,
     /// Word of the bitmap where the last free block was found.
     pub(crate) hint: usize,
-    /// Trips to the tail left before a touched block is claimed all the same. Kept from call to call and paid back by hits and
-    /// claims, so that a call is bounded and yet many small calls do as one large one.
+    /// Trips to the tail left before a touched block is claimed all the same. Kept from call to call and paid back by claims, so
+    /// that a call is bounded and yet many small calls do as one large one.
     pub(crate) allowance: u32,
     /// How far the way down to a leaf has been gone, past the allowance.
     pub(crate) descent: Option<Link>,
@@ -125,17 +125,7 @@ impl Worker {
     /// A block was claimed.
     #[inline]
     pub(crate) fn claimed(&mut self) {
-        self.allow(ALLOWANCE_A_CLAIM);
-    }
-
-    /// Blocks were hit.
-    #[inline]
-    pub(crate) fn hit(&mut self, blocks: usize) {
-        self.allow(u32::try_from(blocks).unwrap_or(MOST_ALLOWANCE));
-    }
-
-    fn allow(&mut self, trips: u32) {
-        self.allowance = self.allowance.saturating_add(trips).min(MOST_ALLOWANCE);
+        self.allowance = (self.allowance + ALLOWANCE_A_CLAIM).min(MOST_ALLOWANCE);
     }
 }
 
