@@ -200,8 +200,10 @@ impl Sequences {
         out.clear();
         out.expect(batch.len());
         for (index, &(handle, n)) in batch.iter().enumerate() {
-            if let Err(error) = self.append_one(index, handle, n, out) {
-                out.failures.push(Failure { index, error });
+            if !self.append_within(handle, n, out) {
+                if let Err(error) = self.extend(index, handle, Until::Append(n), out) {
+                    out.failures.push(Failure { index, error });
+                }
             }
         }
     }
@@ -212,7 +214,10 @@ impl Sequences {
     /// [`AppendError`]; nothing is changed, and `out` is empty.
     pub fn append(&mut self, handle: Handle, n: usize, out: &mut Step) -> Result<(), AppendError> {
         out.clear();
-        self.append_one(0, handle, n, out)
+        if self.append_within(handle, n, out) {
+            return Ok(());
+        }
+        self.extend(0, handle, Until::Append(n), out)
     }
 
     /// Makes the table long enough for `positions` in all, without appending: so that the next appends up to there take no block
@@ -247,20 +252,15 @@ impl Sequences {
         Ok(need.blocks() as usize)
     }
 
+    /// Appends inside the block at hand, if it has room.
     #[inline]
-    fn append_one(
-        &mut self,
-        index: usize,
-        handle: Handle,
-        n: usize,
-        out: &mut Step,
-    ) -> Result<(), AppendError> {
+    fn append_within(&mut self, handle: Handle, n: usize, out: &mut Step) -> bool {
         match self.registry.cursor(handle) {
             Some(cursor) if cursor.has_room(n) && out.has_room(n) => {
                 out.push_slots(cursor.advance(n), n);
-                Ok(())
+                true
             }
-            _ => self.extend(index, handle, Until::Append(n), out),
+            _ => false,
         }
     }
 
