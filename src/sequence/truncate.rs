@@ -4,9 +4,82 @@ use super::Sequences;
 use super::error::{Beyond, TruncateError};
 use super::growth::Growth;
 use super::handle::Handle;
-use super::sequence::count;
+use super::sequence::{Sequence, count};
+use super::ticket::Tickets;
+use crate::pool::Core;
 use crate::prefix::Proof;
 use crate::sync::Ordering::Acquire;
+
+/// What a truncation gives back, and what it needs.
+struct Cutback {
+    /// Positions that stay, the whole blocks of them, and the rest in the block after those.
+    positions: usize,
+    whole: usize,
+    rest: usize,
+    /// Others see the block of that rest: the next write there makes a copy.
+    shared: bool,
+    /// For which a credit is set aside.
+    copy_credit: bool,
+    /// Given-back blocks that are nobody else's: their credits come back for sure.
+    sure: u32,
+    /// The other ones, if their place in the promise is kept.
+    unsure: u32,
+}
+
+impl Cutback {
+    fn of(core: &Core, sequence: &Sequence, tickets: &Tickets, positions: usize) -> Self {
+        let (whole, rest) = (positions / core.block_size, positions % core.block_size);
+        let table = &sequence.chain.ids;
+        let shared = rest > 0 && !tickets.is_alone_in(core, table[whole], rest);
+        let published = sequence.chain.published > whole;
+        let promised = sequence.growth != Growth::OnDemand || sequence.copy_credit;
+        let dropped = &table[positions.div_ceil(core.block_size)..];
+        let alone = |block: &&_| core.state(**block).load(Acquire).is_private_alone();
+        let sure = dropped.iter().filter(alone).count();
+        let capped = matches!(sequence.growth, Growth::Cap(_));
+        Self {
+            positions,
+            whole,
+            rest,
+            shared,
+            copy_credit: shared && (published || promised),
+            sure: count(sure),
+            unsure: count(if capped { dropped.len() - sure } else { 0 }),
+        }
+    }
+
+    /// Entries that the table keeps.
+    const fn entries(&self) -> usize {
+        self.whole + (self.rest > 0) as usize
+    }
+
+    /// Takes the blocks out of the table, and gives them back with the credits that the promise does not keep.
+    fn apply(&self, core: &Core, sequence: &mut Sequence) {
+        let unpublished = sequence.chain.published > self.whole;
+        let readable = unpublished && self.rest > 0 && core.proof == Proof::Tokens;
+        sequence.seal.truncate(
+            self.positions,
+            sequence.chain.published.min(self.whole),
+            readable.then(|| {
+                core.nodes
+                    .tokens(sequence.chain.node(self.whole), self.rest)
+            }),
+            unpublished,
+            core.block_size,
+        );
+        let credits = sequence.chain.truncate(core, self.entries())
+            + sequence.chain.unpublish(core, self.whole);
+        let promised = match sequence.growth {
+            Growth::Cap(_) => self.sure,
+            Growth::Ahead(blocks) => credits.min(count(blocks) - sequence.promise),
+            Growth::OnDemand => 0,
+        };
+        core.credits.deposit_reserved(promised);
+        core.credits.deposit(credits - promised);
+        sequence.promise += promised + self.unsure;
+        sequence.changed_from = sequence.changed_from.min(self.entries());
+    }
+}
 
 impl Sequences {
     /// Keeps the first `positions` positions and gives back the blocks behind them, tail first; what was published of them
@@ -23,7 +96,6 @@ impl Sequences {
     /// One read-modify-write for each shared or published block given back. No allocation.
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
         let core = &*self.pool.core;
-        let block_size = core.block_size;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         if positions > cursor.positions {
             return Err(Beyond {
@@ -32,63 +104,25 @@ impl Sequences {
             }
             .into());
         }
-        let keep = positions.div_ceil(block_size);
-        let offset = positions % block_size;
-        let partial = offset != 0;
-        let table = &sequence.chain.ids;
-        let seen = partial && !self.tickets.is_alone_in(core, table[keep - 1], offset);
-        let published = partial && sequence.chain.published >= keep;
-        let has_promise = sequence.growth != Growth::OnDemand;
-        let copies = seen && (published || has_promise || sequence.copy_credit);
-        let copy = copies && !sequence.copy_credit;
-        let dropped = table.len() - keep;
-        let capped = matches!(sequence.growth, Growth::Cap(_));
-        // Of the dropped blocks, those that give their credit back for sure.
-        let sure = table[keep..]
-            .iter()
-            .filter(|&&block| core.state(block).load(Acquire).is_private_alone())
-            .count();
-        let unsure = if capped { dropped - sure } else { 0 };
-        let charge = count(unsure) + u32::from(copy);
+        let cutback = Cutback::of(core, sequence, &self.tickets, positions);
+        let copy = cutback.copy_credit && !sequence.copy_credit;
+        let charge = cutback.unsure + u32::from(copy);
         core.credits
             .reserve(charge)
             .map_err(|available| core.shortfall(charge as usize, available))?;
-
-        let kept = published && core.proof == Proof::Tokens;
-        let restored = kept.then(|| core.nodes.tokens(sequence.chain.node(keep - 1), offset));
-        let unpublished = sequence.chain.published > positions / block_size;
-        sequence.seal.truncate(
-            positions,
-            sequence.chain.published.min(positions / block_size),
-            restored,
-            unpublished,
-            block_size,
-        );
-        let mut credits = sequence.chain.truncate(core, keep);
-        credits += sequence.chain.unpublish(core, positions / block_size);
-
-        let promised = match sequence.growth {
-            Growth::Cap(_) => count(sure),
-            Growth::Ahead(blocks) => credits.min(count(blocks) - sequence.promise),
-            Growth::OnDemand => 0,
-        };
-        core.credits.deposit_reserved(promised);
-        core.credits.deposit(credits - promised);
-        sequence.promise += promised + count(unsure);
-        if copy {
-            sequence.copy_credit = true;
-        } else if !copies && core::mem::take(&mut sequence.copy_credit) {
+        cutback.apply(core, sequence);
+        if sequence.copy_credit && !cutback.copy_credit {
             core.credits.unreserve(1);
         }
-        sequence.changed_from = sequence.changed_from.min(keep);
+        sequence.copy_credit = cutback.copy_credit;
         cursor.positions = positions;
-        if seen {
+        if cutback.shared {
             cursor.close();
         } else {
             cursor.open(
                 &sequence.chain.ids,
-                positions / block_size,
-                block_size,
+                cutback.whole,
+                core.block_size,
                 sequence.end,
             );
         }
