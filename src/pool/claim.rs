@@ -38,7 +38,6 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// The parent of the old content.
-    #[cfg(any(test, loom))]
     pub(crate) const fn parent(&self) -> Link {
         self.parent
     }

@@ -14,6 +14,7 @@
 use super::claim::{Childless, Claim, Token};
 use super::core::Core;
 use super::free::Run;
+use super::node::Link;
 use super::order::{HAND, Hand};
 use super::tally::Counter;
 use super::worker::Worker;
@@ -24,8 +25,8 @@ use crate::sync::Ordering::{Acquire, Relaxed};
 /// are in the index.
 const SOON: u64 = 1;
 const LATER: u64 = 4;
-/// Longest way down the child hints.
-const MOST_STEPS_DOWN: usize = 512;
+/// Steps down the child hints for one token.
+const STEPS_DOWN: usize = 16;
 /// Tokens looked at in vain, beyond two rounds of the ring, before the state words are searched.
 const PATIENCE: usize = if cfg!(loom) { 1 } else { 512 };
 
@@ -123,7 +124,7 @@ impl Core {
                     Token::Inner => {
                         worker.trip();
                         back.push(token);
-                        self.claim_leaf_below(token)
+                        self.claim_leaf_below(worker, token)
                     }
                 };
                 match claim {
@@ -176,25 +177,38 @@ impl Core {
         }
     }
 
-    /// An idle leaf below an idle block, where the child hints lead to one.
+    /// An idle leaf below an idle block, where the child hints lead to one. Goes on where the worker's last descent ended: after a few
+    /// steps, or above the leaf that it claimed. So a long chain is gone down once, and then taken from its end.
     #[cold]
-    pub(crate) fn claim_leaf_below(&self, block: BlockId) -> Option<Claim> {
-        use super::node::Link;
-        let mut parent = block;
-        let mut state = self.state(block).load(Acquire);
-        for _ in 0..MOST_STEPS_DOWN {
-            let link = Link::new(parent, state.generation());
-            let child = self.nodes.get(parent).hint()?;
-            state = self.state(child).load(Acquire);
-            if !state.is_idle() || self.nodes.get(child).parent() != link {
+    fn claim_leaf_below(&self, worker: &mut Worker, token: BlockId) -> Option<Claim> {
+        let begun = worker.descent.take().filter(|&at| self.is_idle_at(at));
+        let mut at = match begun {
+            Some(at) => at,
+            None => Link::new(token, self.state(token).load(Acquire).generation()),
+        };
+        for _ in 0..STEPS_DOWN {
+            let block = at.block()?;
+            if self.nodes.get(block).children().count() == 0 {
+                let claim = self.claim_without_token(block)?;
+                worker.descent = Some(claim.parent());
+                return Some(claim);
+            }
+            let child = self.nodes.get(block).hint()?;
+            let below = Link::new(child, self.state(child).load(Acquire).generation());
+            if self.nodes.get(child).parent() != at || !self.is_idle_at(below) {
                 return None;
             }
-            if self.nodes.get(child).children().count() == 0 {
-                return self.claim_without_token(child);
-            }
-            parent = child;
+            at = below;
         }
+        worker.descent = Some(at);
         None
+    }
+
+    fn is_idle_at(&self, at: Link) -> bool {
+        at.block().is_some_and(|block| {
+            let state = self.state(block).load(Acquire);
+            state.is_idle() && state.generation() == at.generation()
+        })
     }
 
     /// By the state words: for when tokens, or decrements of counts, are in the hands of stopped threads.

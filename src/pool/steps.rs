@@ -20,6 +20,7 @@ use super::find::{Pin, Place, Purse};
 use super::free::{FreeMap, Run};
 use super::order::Hand;
 use super::publish::Published;
+use super::tally::Counter;
 use super::worker::{BlockList, Worker};
 use super::{BlockPool, Core};
 use crate::block::BlockId;
@@ -231,7 +232,7 @@ impl Steps {
         let most = tokens.len() / core.block_size;
         core.find(&prompt, most, &mut purse, &mut found);
         purse.close();
-        Core::count_lookup(worker, found.len(), most);
+        worker.count(Counter::Hits, found.len());
         found.into_vec()
     }
     /// Positions that would be found.

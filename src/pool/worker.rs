@@ -9,6 +9,7 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 use super::core::Core;
+use super::node::Link;
 use super::tally::{CellId, Counter};
 use crate::block::BlockId;
 use crate::error::{CreateError, WrongPool};
@@ -40,6 +41,8 @@ pub struct Worker {
     /// Trips to the tail left before a touched block is claimed all the same. Kept from call to call and paid back by claims, so
     /// that a call is bounded and yet many small calls do as one large one.
     pub(crate) allowance: u32,
+    /// How far the way down to a leaf has been gone, past the allowance.
+    pub(crate) descent: Option<Link>,
     /// Named parents, for the sweep.
     pub(crate) marks: Box<[u64]>,
     spare: Vec<Vec<BlockId>>,
@@ -60,6 +63,7 @@ impl Worker {
             cell: core.tallies.join(),
             hint: 0,
             allowance: MOST_ALLOWANCE,
+            descent: None,
             marks,
             spare,
             not_sync: PhantomData,

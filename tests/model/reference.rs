@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The looks that a worker may spend on second chances before it takes what it finds.
 pub(crate) const ALLOWANCE: usize = 512;
+/// Steps down to a leaf for one look after that.
+const STEPS_DOWN: usize = 16;
 /// What each reclaimed block gives back to the allowance.
 pub(crate) const REFUND: usize = 8;
 /// Places that a key has in the index, two buckets of eight. Other keys and other depths may use them too.
@@ -50,6 +52,8 @@ struct Block {
 pub(crate) struct Hand {
     word: u32,
     allowance: usize,
+    /// Where the last way down to a leaf ended: a block and its generation.
+    descent: Option<(u32, u64)>,
     /// Tokens looked at when nothing of the allowance was left; and how often that gave a leaf beneath.
     pub(crate) looks_past_the_cap: usize,
     pub(crate) leaves_beneath: usize,
@@ -60,6 +64,7 @@ impl Hand {
         Self {
             word: 0,
             allowance: ALLOWANCE,
+            descent: None,
             looks_past_the_cap: 0,
             leaves_beneath: 0,
         }
@@ -538,7 +543,7 @@ impl Model {
             }
             if self.has_child(id) {
                 let leaf = if past_the_cap {
-                    self.leaf_beneath(id)
+                    self.leaf_beneath(hand, id)
                 } else {
                     None
                 };
@@ -575,22 +580,38 @@ impl Model {
             .is_some_and(|below| !below.is_empty())
     }
 
-    /// The idle leaf to which the memories of last children lead, if they do.
-    fn leaf_beneath(&self, mut id: u32) -> Option<u32> {
-        while self.has_child(id) {
+    /// The idle leaf to which the memories of last children lead, if they do, in a few steps from where the last way down ended, or
+    /// from the block.
+    fn leaf_beneath(&self, hand: &mut Hand, id: u32) -> Option<u32> {
+        let begun = hand.descent.take().filter(|&(at, generation)| {
+            let block = self.block(at);
+            self.is_idle(at) && block.generation == generation
+        });
+        let mut id = begun.map_or(id, |(at, _)| at);
+        for _ in 0..STEPS_DOWN {
+            if !self.has_child(id) {
+                if let Some(Under::Block(above)) = self.block(id).node.as_ref().map(|n| n.under) {
+                    hand.descent = Some((above, self.block(above).generation));
+                }
+                return Some(id);
+            }
             let next = self.block(id).last_child?;
             let child = self.block(next);
-            let leads = child.references == 0
-                && child
-                    .node
-                    .as_ref()
-                    .is_some_and(|node| node.under == Under::Block(id));
-            if !leads {
+            let hangs = child
+                .node
+                .as_ref()
+                .is_some_and(|n| n.under == Under::Block(id));
+            if !hangs || !self.is_idle(next) {
                 return None;
             }
             id = next;
         }
-        Some(id)
+        hand.descent = Some((id, self.block(id).generation));
+        None
+    }
+
+    fn is_idle(&self, id: u32) -> bool {
+        self.block(id).node.is_some() && self.block(id).references == 0
     }
 
     /// The block loses its identity. Its token, if it has one, is another matter.
