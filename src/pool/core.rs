@@ -214,9 +214,9 @@ impl Core {
     }
 }
 
-/// Where a pool begins to count: far apart for different shards, and the same on every machine.
+/// Where a pool begins to count: far apart for different shards, the same on every machine, and never zero.
 const fn first_epoch(shard: ShardId) -> u64 {
-    (shard.get() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (shard.get() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1)
 }
 
 impl core::fmt::Debug for Core {
