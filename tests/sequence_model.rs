@@ -274,6 +274,26 @@ fn branching_calls() -> impl Strategy<Value = Vec<(u8, Call)>> {
         .prop_map(|(start, more)| start.into_iter().chain(more).collect())
 }
 
+/// What fills both buckets of a key: many contents at one depth.
+fn crowding_calls() -> impl Strategy<Value = Vec<(u8, Call)>> {
+    let crowd = (request(), vec(0_u32..40, 1..3)).prop_map(|(mut request, tokens)| {
+        request.insert = true;
+        request.asked.symbols = tokens
+            .into_iter()
+            .map(|tokens| Symbol { tokens, extra: 0 })
+            .collect();
+        Call::Admit(request)
+    });
+    let living = || any::<u8>().prop_map(Who::Living);
+    let call = prop_oneof![
+        8 => crowd,
+        8 => living().prop_map(|who| Call::Computed(who, Aim::End)),
+        4 => living().prop_map(Call::Release),
+        4 => call(),
+    ];
+    vec((prop_oneof![4 => Just(0_u8), 1 => Just(1)], call), 1..150)
+}
+
 /// Mostly on the first registry.
 fn calls(most: usize) -> impl Strategy<Value = Vec<(u8, Call)>> {
     vec(
@@ -322,6 +342,17 @@ proptest! {
         setup in scheduling(12..40, &[Keys::Hashed], Proof::Digest), calls in branching_calls(),
     ) {
         run(&Scheduling { watermark: 0, ..setup }, &calls);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn publishing_ends_only_where_the_index_has_no_place(
+        setup in scheduling(30..90, &[Keys::Constant, Keys::EngineConstant], Proof::Tokens), calls in crowding_calls(),
+    ) {
+        run(&setup, &calls);
     }
 }
 
@@ -416,6 +447,26 @@ fn the_random_calls_reach_every_state_worth_reaching() {
             }
         }
     }
+    for _ in 0..20 {
+        let crowded = Scheduling {
+            pool: Setup {
+                blocks: 80,
+                block_size: 2,
+                keys: Keys::Constant,
+                proof: Proof::Tokens,
+                events: ALL_EVENTS,
+            },
+            max_sequences: 30,
+            watermark: 0,
+        };
+        let list = crowding_calls()
+            .new_tree(&mut runner)
+            .expect("a list")
+            .current();
+        for (what, times) in run(&crowded, &list) {
+            *all.entry(what).or_default() += times;
+        }
+    }
     let worth = [
         "admission refused",
         "admitted",
@@ -444,6 +495,7 @@ fn the_random_calls_reach_every_state_worth_reaching() {
         "release of nobody",
         "second chance",
         "stopped by a cut",
+        "stopped by a full index",
         "stopped by another owner",
         "stored",
         "ticket twice, or of another registry",

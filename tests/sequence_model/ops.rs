@@ -1050,10 +1050,10 @@ impl<'p> Scene<'p> {
     }
 
     fn finish(mut self) -> Tally {
-        // Whatever is left goes in the order of the tickets, then of the sequences, then with its registry.
+        // All but one copy and one sequence of each registry, which go with it.
         for (ticket, on, name, copy) in core::mem::take(&mut self.tickets) {
             let twin = &mut self.twins[on];
-            if twin.model.is_pending(name) && twin.living.len() % 2 == 0 {
+            if twin.model.is_pending(name) && twin.model.pending() > 1 {
                 self.memory.copied((on, name), copy);
                 assert_eq!(twin.real.copied(ticket), Ok(()), "copied");
                 let full = twin.model.owner(name).and_then(|owner| {

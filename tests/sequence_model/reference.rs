@@ -311,6 +311,10 @@ impl Registry {
         self.tickets.contains_key(&ticket)
     }
 
+    pub(crate) fn pending(&self) -> usize {
+        self.tickets.len()
+    }
+
     /// Whose copy it is.
     pub(crate) fn owner(&self, ticket: TicketName) -> Option<Name> {
         self.tickets.get(&ticket).map(|ticket| ticket.owner)
