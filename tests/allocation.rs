@@ -17,7 +17,7 @@ use std::alloc::System;
 use kvblock::{
     Admit, AdmitError, AppendError, BlockId, BlockPool, BranchError, ClearError, Contents,
     CreateError, Event, EventReader, ExtraKey, Growth, Handle, InvalidateError, Namespace,
-    PoolConfig, Prompt, Proof, Sequences, SequencesConfig, Step, TokensError, Worker,
+    PoolConfig, Prompt, Proof, Sequences, SequencesConfig, Step, Stopped, TokensError, Worker,
 };
 
 /// The system's allocator with a ledger for each thread.
@@ -675,6 +675,46 @@ fn telling_tokens_out_of_memory_changes_nothing() {
             Err(other) => panic!("{other:?}"),
         }
     });
+}
+
+#[test]
+fn a_duplicate_out_of_memory_waits_for_the_next_time() {
+    let (pool, mut worker) = create(&config(64, 4)).expect("memory");
+    let namespace = Namespace::default();
+    let tokens: Vec<u32> = (0..20 * 4).collect();
+    let mut promise = pool.reserve(20).expect("room");
+    let mut chain = pool.chain(&namespace);
+    chain.take(&mut worker, &mut promise, 20).expect("promised");
+    cache(&pool, &mut worker, &namespace, &tokens);
+    // Whatever the worker has to spare is in use.
+    let spare: Vec<_> = (0..64)
+        .map(|_| {
+            let mut nothing = pool.reserve(0).expect("nothing always fits");
+            let prompt = Prompt::new(&namespace, &[]);
+            pool.find(&mut worker, &prompt, &mut nothing)
+                .expect("it is empty")
+        })
+        .collect();
+    let before = pool.report();
+    let mut publish = || {
+        let mut pay = pool.reserve(20).expect("room");
+        let contents = Contents::new(&tokens);
+        let published = chain.publish(&mut worker, &contents, Some(&mut pay));
+        (published.expect("whole blocks"), pay.len())
+    };
+    let ((published, left), _) = armed(Refuse::Nth(1), &mut publish);
+    assert_eq!(published.stopped, Some(Stopped::OutOfMemory));
+    assert_eq!((published.stored, published.duplicates, left), (0, 0, 20));
+    let now = pool.report();
+    assert_eq!(
+        (now.free, now.idle, now.held),
+        (before.free, before.idle, before.held)
+    );
+    let (published, left) = publish();
+    assert_eq!((published.stored, published.duplicates, left), (0, 20, 0));
+    assert_eq!(published.stopped, None);
+    assert_eq!(pool.audit(&[&chain, &promise]), Ok(()));
+    drop(spare);
 }
 
 #[test]

@@ -75,25 +75,37 @@ impl RawChain {
             .filter(|&node| node != self.ids[position])
     }
 
-    /// The next position is published, its content findable as `node`.
+    /// The next position is published, its content findable as `node`. If that is not the chain's own block, or never was for one
+    /// before it, there is [room](Self::reserve_canonical) to note that.
     #[inline]
-    pub(crate) fn grow_published(&mut self, worker: &mut Worker, node: BlockId) {
-        if !self.canonical.is_empty() || node != self.ids[self.published] {
-            self.note_canonical(worker, node);
+    pub(crate) fn grow_published(&mut self, node: BlockId) {
+        if self.has_duplicates() || node != self.ids[self.published] {
+            self.note_canonical(node);
         }
         self.published += 1;
     }
 
-    fn note_canonical(&mut self, worker: &mut Worker, node: BlockId) {
+    fn note_canonical(&mut self, node: BlockId) {
         if self.canonical.is_empty() {
-            if self.canonical.capacity() < self.ids.len() {
-                worker.recycle(&mut self.canonical);
-                self.canonical = worker.list(self.ids.len());
-            }
             self.canonical
                 .extend_from_slice(&self.ids[..self.published]);
         }
         self.canonical.push(node);
+    }
+
+    pub(crate) fn has_duplicates(&self) -> bool {
+        !self.canonical.is_empty()
+    }
+
+    /// Makes room to note which block each position's content is findable as; false if there is no memory.
+    pub(crate) fn reserve_canonical(&mut self, worker: &mut Worker) -> bool {
+        let wanted = self.ids.len();
+        if self.canonical.capacity() < wanted && self.canonical.is_empty() {
+            worker.recycle(&mut self.canonical);
+            self.canonical = worker.spare(wanted);
+        }
+        let missing = wanted.saturating_sub(self.canonical.len());
+        self.canonical.try_reserve(missing).is_ok()
     }
 
     /// The findable blocks from the root.

@@ -67,6 +67,11 @@ impl<'c> Purse<'c> {
         self.left -= 1;
         self.spent += 1;
     }
+    /// What was paid for is given back, with its credits.
+    pub(crate) const fn refund(&mut self, credits: u32) {
+        self.left += credits;
+        self.spent -= credits;
+    }
     /// Closes the account: how many were spent. What came from the available ones and is left goes back.
     pub(crate) fn close(self) -> u32 {
         if let Some(credits) = self.source {

@@ -59,6 +59,8 @@ pub enum Stopped {
     Shared,
     /// The chain is a tail that was split off behind the end of its published head.
     Gap,
+    /// The host's allocator had no memory for the chain's list of duplicates.
+    OutOfMemory,
 }
 
 /// Blocks ahead that are fetched while one is published.
@@ -98,6 +100,10 @@ impl Core {
             });
             return done;
         }
+        if chain.has_duplicates() && !chain.reserve_canonical(worker) {
+            done.stopped = Some(Stopped::OutOfMemory);
+            return done;
+        }
         let mut at = chain.place(self);
         // Whether the parent already counts the child to come.
         let mut counted = false;
@@ -125,13 +131,18 @@ impl Core {
             match next {
                 Next::Stored(generation) => {
                     done.stored += 1;
-                    chain.grow_published(worker, block);
+                    chain.grow_published(block);
                     at = at.below(block, generation);
                     counted = more;
                 }
                 Next::Duplicate(canonical, generation) => {
+                    if !chain.reserve_canonical(worker) {
+                        purse.refund(self.release_keeping_credits(core::iter::once(canonical)));
+                        done.stopped = Some(Stopped::OutOfMemory);
+                        break;
+                    }
                     done.duplicates += 1;
-                    chain.grow_published(worker, canonical);
+                    chain.grow_published(canonical);
                     if self.nodes.get(canonical).key() != ready.key {
                         keys.forget();
                     }

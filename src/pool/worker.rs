@@ -92,14 +92,19 @@ impl Worker {
 
     /// The same, never inline: for a list that will grow.
     pub(crate) fn buffer(&mut self, n: usize) -> BlockList {
+        let mut list = self.spare(n);
+        list.reserve(n.max(2 * INLINE));
+        list
+    }
+
+    /// An empty list, with room for `n` if there is a recycled buffer that large.
+    pub(crate) fn spare(&mut self, n: usize) -> BlockList {
         let large_enough = self.spare.iter().rposition(|buffer| buffer.capacity() >= n);
         let buffer = match large_enough {
             Some(place) => Some(self.spare.swap_remove(place)),
             None => self.spare.pop(),
         };
-        let mut list = buffer.map_or_else(BlockList::new, BlockList::from_vec);
-        list.reserve(n.max(2 * INLINE));
-        list
+        buffer.map_or_else(BlockList::new, BlockList::from_vec)
     }
 
     /// Takes a list's buffer back; the list is empty then.

@@ -198,8 +198,8 @@ impl Seal {
         purse.close();
         self.consume(published.stored + published.duplicates, core.block_size);
         match published.stopped {
-            // A fork or a copy under way refers to the block: tried again later.
-            None | Some(Stopped::Shared) => false,
+            // A fork or a copy under way refers to the block, or there is no memory: tried again later.
+            None | Some(Stopped::Shared | Stopped::OutOfMemory) => false,
             Some(_) => {
                 self.publishing = Publishing::Ended;
                 self.forget();
