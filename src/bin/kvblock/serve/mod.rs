@@ -65,6 +65,8 @@ pub(crate) fn run(args: &ReplayArgs, workload: Workload) -> Result<(), Failure> 
     let source = Source {
         trace: workload.name,
         format: workload.format,
+        mode: args.mode.name(),
+        seed: args.seed,
         id_tokens: args.id_tokens.map_or_else(
             || match &workload.rows {
                 Rows::Requests(requests) => replay::usual_id_tokens(requests),
@@ -223,7 +225,7 @@ fn print(summaries: &[Summary]) {
                 _ => writeln!(
                     io::stderr(),
                     "kvblock: blocks of {}: {advice}",
-                    summary.block_size
+                    summary.block_size()
                 ),
             };
         }

@@ -1,13 +1,10 @@
 //! The sweep: one trace through the same memory in blocks of several sizes, side by side.
 
-use alloc::format;
-use alloc::string::ToString;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::summary::Summary;
-use crate::summary::grouped;
 
 /// Prints a row for each run.
 pub(crate) fn write(runs: &[Summary], out: &mut impl Write) -> io::Result<()> {
@@ -25,18 +22,7 @@ pub(crate) fn write(runs: &[Summary], out: &mut impl Write) -> io::Result<()> {
         "preemptions",
     ]);
     for run in runs {
-        let size = run.block_size as f64;
-        table.add_row([
-            run.block_size.to_string(),
-            grouped(run.blocks as u64),
-            format!("{:.1}", run.tail_waste_mean),
-            format!("{:.2} %", run.tail_waste_share * 100.0),
-            format!("{:.1}", run.table_entries_mean),
-            format!("{:.4}", run.hit_ratio),
-            format!("{:.1}", run.held_mean),
-            format!("{:.0}", run.held_mean * size),
-            grouped(run.preemptions),
-        ]);
+        table.add_row(run.sweep_row());
     }
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);

@@ -23,7 +23,9 @@ use super::figures::Outcome;
 use super::log::Log;
 use super::memory::Memory;
 use super::settings::Settings;
+use super::summary::count;
 use crate::failure::Failure;
+use crate::summary::Row;
 
 /// What the trees came to.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -37,6 +39,20 @@ pub(crate) struct TreeFigures {
     pub(crate) most_at_once: u64,
     /// Sequences that were left after their problem.
     pub(crate) left: u64,
+}
+
+impl TreeFigures {
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        Vec::from([
+            count("problems", self.problems, "problems"),
+            count("nodes", self.nodes, "nodes"),
+            count("  kept", self.kept, "nodes"),
+            count("  pruned", self.pruned, "nodes"),
+            count("  left at the end", self.left, "nodes"),
+            count("most branches at a time", self.most_at_once, "sequences"),
+            count("judgements", self.judged, "prompts"),
+        ])
+    }
 }
 
 /// Solves the problems. `on_end` is called after each.
