@@ -31,7 +31,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// The trace: JSON lines of Mooncake or of sessions, or Azure CSV, plain or .gz [default: the built-in chat workload]
+    /// The trace: JSON lines of Mooncake, of sessions or of trees, or Azure CSV, plain or .gz [default: the built-in chat
+    /// workload]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
 
@@ -62,9 +63,6 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FRACTION", help_heading = "Blocks")]
     pub(crate) capacity: Option<Fraction>,
 
-    #[command(flatten)]
-    pub(crate) serve: ServeArgs,
-
     /// Seed of all chance: contents, the pool's hash key, cancellations, drafts, and the built-in workload
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -76,6 +74,9 @@ pub(crate) struct ReplayArgs {
     /// Write the figures to this file, as one JSON object
     #[arg(long, value_name = "FILE", help_heading = "Checks and results")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
 }
 
 /// How serve mode serves.
