@@ -84,6 +84,24 @@ impl Content {
         Ok(())
     }
 
+    /// Appends what the request at `index` is answered in its branch `branch`, from token `from` on, `count` tokens. The same
+    /// token always, however it is asked for; different in different answers.
+    ///
+    /// # Errors
+    /// If the memory for that many tokens cannot be had; `tokens` is then unchanged.
+    pub fn answer(
+        &self,
+        (index, branch): (u64, u64),
+        from: u64,
+        count: usize,
+        tokens: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
+        tokens.try_reserve(count)?;
+        let key = combine(combine(mix(self.seed), index), branch);
+        tokens.extend((from..).take(count).map(|at| high(combine(key, at))));
+        Ok(())
+    }
+
     /// How many different blocks the trace has: different ids, or different cut blocks with different blocks before them.
     /// `None` if there are more than [`MAX_DISTINCT`](Self::MAX_DISTINCT) of the latter.
     #[must_use]
@@ -207,6 +225,21 @@ mod tests {
         content.fill(request, index, blocks, &mut tokens).unwrap();
         assert_eq!(tokens.len(), blocks * content.block_size);
         tokens
+    }
+
+    #[test]
+    fn answers_are_the_same_in_one_piece_and_token_by_token() {
+        let content = Content::new(3, 8, 8);
+        let answer = |whose, from, count| {
+            let mut tokens = Vec::new();
+            content.answer(whose, from, count, &mut tokens).unwrap();
+            tokens
+        };
+        let whole = answer((1, 0), 0, 9);
+        let pieces: Vec<_> = (0..9).flat_map(|at| answer((1, 0), at, 1)).collect();
+        assert_eq!(whole, pieces);
+        assert_ne!(whole, answer((1, 1), 0, 9), "another branch");
+        assert_ne!(whole, answer((2, 0), 0, 9), "another request");
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! * [`Problem`], [`Node`]: one reasoning tree;
 //! * [`TreeReader`], [`parse_trees`]: the same for trees;
 //! * [`chat()`]: a workload made from a seed, for those who have no trace;
-//! * [`Content`]: the tokens of a request, and how many blocks it has.
+//! * [`Content`]: the tokens of a request and of its answers, and how many blocks it has;
+//! * [`Random`]: numbers from a seed.
 //!
 //! No input makes a parser panic, and what it costs is bounded by the size of the input.
 
@@ -38,6 +39,7 @@ pub use content::Content;
 pub use error::{ParseError, Reason};
 pub use format::Format;
 pub use lines::MAX_LINE_BYTES;
+pub use random::Random;
 pub use reader::Reader;
 pub use request::{Ids, Listing, Request, Run, Stop, Turn};
 pub use sessions::sessions;

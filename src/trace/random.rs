@@ -16,27 +16,30 @@ pub(super) const fn mix_32(value: u32) -> u32 {
 }
 
 /// A stream of random numbers (`SplitMix64`): the same on every machine.
-#[derive(Debug)]
-pub(super) struct Random(u64);
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
-    pub(super) const fn new(seed: u64) -> Self {
+    /// The stream of this seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) const fn next(&mut self) -> u64 {
+    /// The next number, any of 64 bits.
+    pub const fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
     /// A number in `0..bound`; `bound` is at most 2^32 (0 gives 0).
-    pub(super) const fn below(&mut self, bound: u64) -> u64 {
-        ((self.next() >> 32) * bound) >> 32
+    pub const fn below(&mut self, bound: u64) -> u64 {
+        ((self.word() >> 32) * bound) >> 32
     }
 
     /// A number with the mean `mean`, most of them small and some several times larger: the product of two uniform
     /// numbers, each with a mean of 1.
-    pub(super) const fn skewed(&mut self, mean: u64) -> u64 {
+    pub const fn skewed(&mut self, mean: u64) -> u64 {
         let (first, second) = (self.below(2048), self.below(2048));
         (first * second * mean) >> 20
     }

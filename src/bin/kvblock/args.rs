@@ -1,13 +1,14 @@
 //! The command line: subcommands, options, and the values that they take.
 
-use alloc::format;
-use alloc::string::String;
+use alloc::vec::Vec;
 use core::num::NonZeroUsize;
-use core::str::FromStr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kvblock::trace;
+
+use crate::serve::step_time::StepTime;
+use crate::values::{BudgetArg, Fraction, GrowthArg, Share, Slo, Watermark, at_least_one};
 
 /// Block allocator for the KV cache of LLM inference engines: replays real workloads and reports what the allocator did.
 #[derive(Debug, Parser)]
@@ -22,19 +23,21 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
 }
 
-/// Replay a trace of requests through a pool and report hits, reclaims, refusals and leaks.
+/// Replay a trace of requests through a pool and report latencies, hits, preemptions, refusals and leaks.
 ///
-/// Every request reserves its blocks, finds its cached prefix (compared token by token), takes the rest, publishes and
-/// releases. Without TRACE, a multi-turn chat workload is made from the seed.
+/// Serve mode is continuous batching on a virtual clock: requests arrive at their times, are admitted in order, share cached
+/// prefixes (compared token by token), are computed in chunks, grow by a token a step, and lose their memory to older ones
+/// if there is no other. Without TRACE, a multi-turn chat workload is made from the seed.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// The trace: JSON lines of Mooncake or of sessions, or Azure CSV, plain or .gz [default: the built-in chat workload]
+    /// The trace: JSON lines of Mooncake, of sessions or of trees, or Azure CSV, plain or .gz [default: the built-in chat
+    /// workload]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
 
     /// How requests meet each other
-    #[arg(long, value_enum, default_value_t = Mode::Sequential)]
+    #[arg(long, value_enum, default_value_t = Mode::Serve)]
     pub(crate) mode: Mode,
 
     /// The trace's row format [default: told from its first line]
@@ -46,30 +49,111 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "T", help_heading = "Blocks", value_parser = at_least_one)]
     pub(crate) id_tokens: Option<NonZeroUsize>,
 
-    /// Tokens of a block; other than T, every prompt is cut anew into whole blocks of B [default: T]
-    #[arg(long, value_name = "B", help_heading = "Blocks", value_parser = at_least_one)]
-    pub(crate) block_size: Option<NonZeroUsize>,
+    /// Tokens of a block; several sizes, as in `16,32,64`, are tried one after another on the same memory and compared.
+    /// In sequential mode one, and if it is not T, every prompt is cut anew into whole blocks [default: 16, sequential: T]
+    #[arg(long, value_name = "B", help_heading = "Blocks", value_parser = at_least_one, value_delimiter = ',')]
+    pub(crate) block_size: Vec<NonZeroUsize>,
 
-    /// Blocks of the pool [default: as --capacity]
+    /// Blocks of the pool, of the first size [default: 8192, sequential: as --capacity]
     #[arg(long, value_name = "N", help_heading = "Blocks", value_parser = at_least_one, conflicts_with = "capacity")]
     pub(crate) blocks: Option<NonZeroUsize>,
 
-    /// Blocks of the pool, as a fraction of the trace's distinct blocks: `5%` or `0.05` [default: 25%, or the longest
-    /// request if that is more]
+    /// Sequential mode: blocks of the pool, as a fraction of the trace's distinct blocks, `5%` or `0.05` [default: 25%, or
+    /// the longest request if that is more]
     #[arg(long, value_name = "FRACTION", help_heading = "Blocks")]
     pub(crate) capacity: Option<Fraction>,
 
-    /// Seed of contents, of the pool's hash key, and of the built-in workload
+    /// Seed of all chance: contents, the pool's hash key, cancellations, drafts, and the built-in workload
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
 
-    /// Audit the pool after every N requests, too, and not only at the end
+    /// Audit after every N steps, too, and not only at the end (sequential mode: after every N requests)
     #[arg(long, value_name = "N", help_heading = "Checks and results", value_parser = at_least_one)]
     pub(crate) audit_every: Option<NonZeroUsize>,
 
     /// Write the figures to this file, as one JSON object
     #[arg(long, value_name = "FILE", help_heading = "Checks and results")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+/// How serve mode serves.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Serving")]
+pub(crate) struct ServeArgs {
+    /// Tokens that a step computes at most: decoding sequences first, then chunks of prompts [default: 2048]
+    #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
+    pub(crate) token_budget: Option<NonZeroUsize>,
+
+    /// Sequences that run at a time [default: 256]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_sequences: Option<NonZeroUsize>,
+
+    /// What is promised to a sequence as it is admitted: `cap`, blocks for its whole answer; `ahead:BLOCKS`, so many beyond
+    /// what it has; `on-demand`, nothing [default: ahead:2]
+    #[arg(long, value_name = "GROWTH")]
+    pub(crate) growth: Option<GrowthArg>,
+
+    /// How shared blocks count for an admission [default: physical]
+    #[arg(long, value_enum)]
+    pub(crate) budget: Option<BudgetArg>,
+
+    /// Blocks that admissions leave alone, for sequences that grow: a number or a percentage of the pool [default: 0]
+    #[arg(long, value_name = "BLOCKS|PERCENT")]
+    pub(crate) watermark: Option<Watermark>,
+
+    /// The share of the requests that are cancelled, half of them amid their prompt and half amid their answer [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) cancel: Option<Share>,
+
+    /// Answers to each request; they share the prompt's blocks, and copy the last one when they write [default: 1]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) branch: Option<NonZeroUsize>,
+
+    /// Tokens that a draft model guesses for each sequence and step; rejected ones are taken back [default: 0]
+    #[arg(long, value_name = "K")]
+    pub(crate) draft: Option<usize>,
+
+    /// The probability that a draft is right, if those before it are [default: 0.7]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) accept: Option<Share>,
+
+    /// What a step takes: a fixed time, a time for each token, and one for each block of context [default: 5ms,20us,10ns]
+    #[arg(long, value_name = "TIMES")]
+    pub(crate) step_time: Option<StepTime>,
+
+    /// What a good request meets: the time to its first token, and the mean gap between its tokens [default:
+    /// ttft=2s,gap=100ms]
+    #[arg(long, value_name = "LIMITS")]
+    pub(crate) slo: Option<Slo>,
+
+    /// Sessions that run at a time, for a trace of sessions [default: 8]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) concurrent_sessions: Option<NonZeroUsize>,
+}
+
+impl ServeArgs {
+    /// The first option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            (self.token_budget.is_some(), "--token-budget"),
+            (self.max_sequences.is_some(), "--max-sequences"),
+            (self.growth.is_some(), "--growth"),
+            (self.budget.is_some(), "--budget"),
+            (self.watermark.is_some(), "--watermark"),
+            (self.cancel.is_some(), "--cancel"),
+            (self.branch.is_some(), "--branch"),
+            (self.draft.is_some(), "--draft"),
+            (self.accept.is_some(), "--accept"),
+            (self.step_time.is_some(), "--step-time"),
+            (self.slo.is_some(), "--slo"),
+            (self.concurrent_sessions.is_some(), "--concurrent-sessions"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 leak or audit failure, 2 bad arguments or input.";
@@ -82,11 +166,15 @@ Exit codes:
 
 Examples:
   kvblock replay
-  kvblock replay conversation_trace.jsonl --capacity 5% --json out.json
-  kvblock replay AzureLLMInferenceTrace_conv.csv.gz --blocks 20000 --audit-every 1000";
+  kvblock replay conversation_trace.jsonl --growth on-demand --watermark 2% --audit-every 100 --json out.json
+  kvblock replay AzureLLMInferenceTrace_conv.csv.gz --blocks 4096 --branch 2 --draft 3 --cancel 2%
+  kvblock replay conversation_trace.jsonl --block-size 16,32,64,128
+  kvblock replay conversation_trace.jsonl --mode sequential --capacity 5%";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// Continuous batching on a virtual clock
+    Serve,
     /// One request at a time, in file order, without regard to time; outputs are not cached
     Sequential,
 }
@@ -94,6 +182,7 @@ pub(crate) enum Mode {
 impl Mode {
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Serve => "serve",
             Self::Sequential => "sequential",
         }
     }
@@ -122,74 +211,6 @@ impl From<FormatArg> for trace::Format {
     }
 }
 
-/// A whole number from 1 on.
-fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse()
-        .map_err(|_| String::from("a whole number from 1 on is expected"))
-}
-
-/// A decimal fraction above 0 and up to 1, kept exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fraction {
-    numerator: u64,
-    denominator: u64,
-}
-
-impl Fraction {
-    pub(crate) const QUARTER: Self = Self {
-        numerator: 1,
-        denominator: 4,
-    };
-
-    /// The fraction of `whole`, rounded down.
-    pub(crate) fn of(self, whole: u64) -> u64 {
-        let part = u128::from(whole) * u128::from(self.numerator) / u128::from(self.denominator);
-        // The fraction is at most 1.
-        u64::try_from(part).unwrap_or(whole)
-    }
-}
-
-impl FromStr for Fraction {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || {
-            format!("`{text}` is neither a percentage such as `5%` nor a fraction such as `0.05`")
-        };
-        let (number, percent) = match text.strip_suffix('%') {
-            Some(number) => (number.trim_end(), true),
-            None => (text, false),
-        };
-        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-        let digits = format!("{whole}{decimals}");
-        let are_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if !are_digits || digits.len() > 15 {
-            return Err(wrong());
-        }
-        let numerator = digits.parse().map_err(|_| wrong())?;
-        let places = u32::try_from(decimals.len()).map_err(|_| wrong())?;
-        let unit = if percent { 100 } else { 1 };
-        let denominator = 10_u64
-            .checked_pow(places)
-            .and_then(|ten| ten.checked_mul(unit))
-            .ok_or_else(wrong)?;
-        if numerator == 0 {
-            return Err(String::from("a capacity of nothing"));
-        }
-        if numerator > denominator {
-            return Err(if percent {
-                String::from("more than all of the trace's blocks: name a number with --blocks")
-            } else {
-                format!("more than 1; for a percentage write `{text}%`")
-            });
-        }
-        Ok(Self {
-            numerator,
-            denominator,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -199,52 +220,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn fractions_are_exact_and_rounded_down() {
-        let cases = [
-            ("5%", 182_790, 9_139),
-            ("0.05", 182_790, 9_139),
-            ("10%", 12_207, 1_220),
-            ("29%", 100, 29),
-            ("0.29", 100, 29),
-            ("12.5%", 16, 2),
-            ("100%", 182_790, 182_790),
-            ("1", 7, 7),
-            (".5", 7, 3),
-            ("100%", u64::MAX, u64::MAX),
-            ("1 %", 200, 2),
-        ];
-        for (text, whole, expected) in cases {
-            assert_eq!(
-                text.parse::<Fraction>().unwrap().of(whole),
-                expected,
-                "{text} of {whole}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_is_no_fraction_is_refused() {
-        for text in [
-            "",
-            "%",
-            ".",
-            "-5%",
-            "0",
-            "0%",
-            "5",
-            "1.01",
-            "101%",
-            "five",
-            "NaN",
-            "1e-2",
-            "0.00000000000000000001",
-            "½",
-        ] {
-            assert!(text.parse::<Fraction>().is_err(), "{text}");
-        }
-        assert!("5".parse::<Fraction>().unwrap_err().contains("`5%`"));
     }
 }

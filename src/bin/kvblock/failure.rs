@@ -1,7 +1,8 @@
 //! Why the program ends without success, and the exit code that says so.
 
+use alloc::format;
 use alloc::string::String;
-use core::fmt;
+use core::fmt::{self, Display};
 
 /// What went wrong, in words for the user.
 #[derive(Debug)]
@@ -21,9 +22,18 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Input(message) | Self::Defect(message)) = self;
         f.write_str(message)
+    }
+}
+
+/// For calls whose arguments are right by construction.
+pub(crate) fn cannot_fail<E: Display>(call: &'static str) -> impl Fn(E) -> Failure {
+    move |error| {
+        Failure::Defect(format!(
+            "`{call}` was refused, which is a defect of kvblock: {error}"
+        ))
     }
 }

@@ -11,7 +11,9 @@ mod args;
 mod failure;
 mod replay;
 mod sequential;
+mod serve;
 mod summary;
+mod values;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -9,28 +9,53 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kvblock::trace::{self, Content, Listing, Reader, Request};
+use kvblock::trace::{self, Content, Listing, ParseError, Problem, Reader, Request, TreeReader};
 use kvblock::{BlockPool, MAX_BLOCK_SIZE, PoolConfig};
 
-use crate::args::{Fraction, ReplayArgs};
+use crate::args::{Mode, ReplayArgs};
 use crate::failure::Failure;
 use crate::sequential;
+use crate::serve::{self, secret};
 use crate::summary::{Setting, Summary};
+use crate::values::Fraction;
 
 /// Replays as the arguments say. A leak or a failed audit is an error after everything was reported.
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let workload = Workload::load(args)?;
+    match args.mode {
+        Mode::Serve => serve::run(args, workload),
+        Mode::Sequential => run_sequential(args, workload),
+    }
+}
+
+fn run_sequential(args: &ReplayArgs, workload: Workload) -> Result<(), Failure> {
+    if let Some(option) = args.serve.given() {
+        return Err(Failure::Input(format!(
+            "{option} is of serve mode, and `--mode sequential` serves one request at a time"
+        )));
+    }
+    let Rows::Requests(requests) = &workload.rows else {
+        return Err(Failure::Input(trace::Reason::Trees.to_string()));
+    };
     let id_tokens = args
         .id_tokens
-        .map_or_else(|| usual_id_tokens(&workload.requests), usize::from);
-    let block_size = args.block_size.map_or(id_tokens, usize::from);
+        .map_or_else(|| usual_id_tokens(requests), usize::from);
+    let block_size = match args.block_size[..] {
+        [] => id_tokens,
+        [only] => usize::from(only),
+        _ => {
+            return Err(Failure::Input(String::from(
+                "several block sizes are compared in serve mode: name one with --block-size",
+            )));
+        }
+    };
     if block_size > MAX_BLOCK_SIZE {
         return Err(Failure::Input(format!(
             "a block has at most {MAX_BLOCK_SIZE} tokens, and {block_size} are asked for: name fewer with --block-size"
         )));
     }
     let content = Content::new(args.seed, id_tokens, block_size);
-    let size = Size::of_pool(args, &workload.requests, &content)?;
+    let size = Size::of_pool(args, requests, &content)?;
     let config = PoolConfig::new(size.blocks, block_size).secret(secret(args.seed));
     let pool = BlockPool::new(&config).map_err(|error| {
         Failure::Input(format!(
@@ -39,15 +64,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         ))
     })?;
     // Before the work, so that it is not in vain.
-    let json = args
-        .json
-        .as_deref()
-        .map(|path| create(path, args.trace.as_deref()))
-        .transpose()?;
+    let json = create_json(args)?;
 
-    let progress = progress_bar(workload.requests.len());
+    let progress = progress_bar(requests.len());
     let audit_every = args.audit_every.map(|every| every.get() as u64);
-    let replayed = sequential::replay(&pool, &workload.requests, &content, audit_every, || {
+    let replayed = sequential::replay(&pool, requests, &content, audit_every, || {
         progress.inc(1);
     });
     progress.finish_and_clear();
@@ -77,11 +98,26 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         .map_or(written, |defect| Err(Failure::Defect(defect)))
 }
 
-/// The requests to replay and what they are called.
-struct Workload {
-    name: String,
-    format: Option<String>,
-    requests: Vec<Request>,
+/// What to replay and what it is called.
+pub(crate) struct Workload {
+    pub(crate) name: String,
+    pub(crate) format: Option<String>,
+    pub(crate) rows: Rows,
+}
+
+/// The rows of a trace; at least one.
+pub(crate) enum Rows {
+    Requests(Vec<Request>),
+    Trees(Vec<Problem>),
+}
+
+impl Rows {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Requests(requests) => requests.len(),
+            Self::Trees(problems) => problems.len(),
+        }
+    }
 }
 
 impl Workload {
@@ -96,16 +132,12 @@ impl Workload {
             return Ok(Self {
                 name,
                 format: None,
-                requests: trace::chat(args.seed),
+                rows: Rows::Requests(trace::chat(args.seed)),
             });
         };
-        let wrong = |error: trace::ParseError| Failure::Input(error.to_string());
-        let mut reader = Reader::open(path, args.format.map(trace::Format::from)).map_err(wrong)?;
-        let requests = reader
-            .by_ref()
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(wrong)?;
-        if requests.is_empty() {
+        let (rows, format) = read(path, args.format.map(trace::Format::from))
+            .map_err(|error| Failure::Input(error.to_string()))?;
+        if rows.len() == 0 {
             return Err(Failure::Input(format!(
                 "{}: no requests in this trace",
                 path.display()
@@ -115,17 +147,37 @@ impl Workload {
             .file_name()
             .map_or(Cow::Borrowed(""), |name| name.to_string_lossy())
             .into_owned();
-        let format = reader.format().map(|format| format.to_string());
         Ok(Self {
             name,
-            format,
-            requests,
+            format: format.map(|format| format.to_string()),
+            rows,
         })
     }
 }
 
+/// Reads a trace: requests, or trees if these are what its rows are.
+fn read(
+    path: &Path,
+    format: Option<trace::Format>,
+) -> Result<(Rows, Option<trace::Format>), ParseError> {
+    let requests = Reader::open(path, format).and_then(|mut reader| {
+        let requests = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
+        Ok((Rows::Requests(requests), reader.format()))
+    });
+    match requests {
+        Err(ParseError {
+            reason: trace::Reason::Trees,
+            ..
+        }) => {
+            let problems = TreeReader::open(path)?.collect::<Result<Vec<_>, _>>()?;
+            Ok((Rows::Trees(problems), Some(trace::Format::Tree)))
+        }
+        other => other,
+    }
+}
+
 /// What one id stands for by the trace's first row that tells.
-fn usual_id_tokens(requests: &[Request]) -> usize {
+pub(crate) fn usual_id_tokens(requests: &[Request]) -> usize {
     requests
         .iter()
         .find_map(|request| request.listing.usual_id_tokens())
@@ -193,24 +245,20 @@ impl Size {
     }
 }
 
-/// The pool's hash key; from the seed, so that two runs are alike.
-fn secret(seed: u64) -> [u8; 16] {
-    let mut secret = [0; 16];
-    secret[..8].copy_from_slice(&seed.to_le_bytes());
-    secret[8..].copy_from_slice(&(!seed).to_le_bytes());
-    secret
-}
-
 /// Shown on standard error, and only if that is a terminal.
-fn progress_bar(requests: usize) -> ProgressBar {
+pub(crate) fn progress_bar(requests: usize) -> ProgressBar {
     let bar = ProgressBar::new(requests as u64);
     let style =
         ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} requests, {eta} left");
     style.map_or(bar.clone(), |style| bar.with_style(style))
 }
 
-/// Opens the file for the figures, which must not be the trace.
-fn create(path: &Path, trace: Option<&Path>) -> Result<File, Failure> {
+/// Opens the file for the figures, if one is named. It must not be the trace.
+pub(crate) fn create_json(args: &ReplayArgs) -> Result<Option<File>, Failure> {
+    let Some(path) = args.json.as_deref() else {
+        return Ok(None);
+    };
+    let trace = args.trace.as_deref();
     let same = trace.is_some_and(|trace| match (trace.canonicalize(), path.canonicalize()) {
         (Ok(trace), Ok(path)) => trace == path,
         _ => false,
@@ -221,10 +269,12 @@ fn create(path: &Path, trace: Option<&Path>) -> Result<File, Failure> {
             path.display()
         )));
     }
-    File::create(path).map_err(|error| cannot_write(path, &error))
+    File::create(path)
+        .map(Some)
+        .map_err(|error| cannot_write(path, &error))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Input(format!("{}: cannot be written: {error}", path.display()))
 }
 

@@ -7,14 +7,13 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::Display;
 use core::time::Duration;
 use std::time::Instant;
 
 use kvblock::trace::{Content, Request};
 use kvblock::{BlockPool, Contents, Namespace, PoolReport, Prompt, Refused, Worker};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, cannot_fail};
 
 /// What a replay counted.
 #[derive(Debug)]
@@ -167,14 +166,5 @@ impl Replay<'_> {
         self.figures.audits += 1;
         self.figures.inconsistency = self.pool.audit(&[]).err().map(|found| found.to_string());
         self.figures.inconsistency.is_none()
-    }
-}
-
-/// For calls whose arguments are right by construction.
-fn cannot_fail<E: Display>(call: &'static str) -> impl Fn(E) -> Failure {
-    move |error| {
-        Failure::Defect(format!(
-            "`{call}` was refused, which is a defect of kvblock: {error}"
-        ))
     }
 }

@@ -103,21 +103,10 @@ impl Summary {
             Some(format) => writeln!(out, "{}, {format}, {}", self.trace, self.mode)?,
             None => writeln!(out, "{}, {}", self.trace, self.mode)?,
         }
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
-        for (name, value, unit) in self.rows() {
-            table.add_row([name, value.as_str(), unit]);
-        }
-        if let Some(values) = table.column_mut(1) {
-            values.set_cell_alignment(CellAlignment::Right);
-        }
-        for line in table.lines() {
-            writeln!(out, " {}", line.trim_end())?;
-        }
-        Ok(())
+        write_rows(&self.rows(), out)
     }
 
-    fn rows(&self) -> Vec<(&'static str, String, &'static str)> {
+    fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::from([
             ("pool", grouped(self.blocks as u64), "blocks"),
             ("block size", grouped(self.block_size as u64), "tokens"),
@@ -229,6 +218,25 @@ impl Summary {
     }
 }
 
+/// A figure: its name, its value and its unit.
+pub(crate) type Row = (&'static str, String, &'static str);
+
+/// Writes figures with their values aligned.
+pub(crate) fn write_rows(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    for (name, value, unit) in rows {
+        table.add_row([name, value.as_str(), unit]);
+    }
+    if let Some(values) = table.column_mut(1) {
+        values.set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.lines() {
+        writeln!(out, " {}", line.trim_end())?;
+    }
+    Ok(())
+}
+
 fn ratio(part: u64, whole: u64) -> f64 {
     // Counts of blocks are far below 2^53, where the conversion is exact.
     if whole == 0 {
@@ -239,7 +247,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 /// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -1,16 +1,15 @@
-//! `kvblock replay`: exact figures on small traces made here, the reference results on the published traces, errors.
-//!
-//! The tests of the workspace don't build the program (its features are off by default), so this builds and runs it as a
-//! user would, in a target directory of its own. The published traces lie beside the checkout, in `../shared/traces`, and
-//! are not part of the repository; where they are absent, their table is not run, and the test says so.
-#![cfg(not(loom))]
+//! Sequential mode: exact figures on small traces made here, the reference results on the published traces, errors.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+
+use crate::program::{Replayed, Scratch, published_traces, run, text};
+
+fn sequential(scratch: &Scratch, trace: &Path, options: &[&str]) -> Replayed {
+    scratch.replay(trace, &[&["--mode", "sequential"], options].concat())
+}
 
 /// Requests of ids that stand for four tokens each; the figures below are worked out in `figures_are_exact`.
 const SYNTHETIC: &str = r#"{"timestamp": 0, "input_length": 12, "output_length": 1, "hash_ids": [0, 1, 2]}
@@ -83,7 +82,8 @@ fn figures_are_exact() {
     let scratch = Scratch::new("exact");
     let trace = scratch.write("synthetic.jsonl", SYNTHETIC.as_bytes());
 
-    let result = scratch.replay(
+    let result = sequential(
+        &scratch,
         &trace,
         &[
             "--id-tokens",
@@ -137,7 +137,8 @@ fn another_block_size_cuts_the_prompts_anew() {
         ("4", "5", "7", "2"),
         ("16", "1", "1", "0"),
     ] {
-        let result = scratch.replay(
+        let result = sequential(
+            &scratch,
             &trace,
             &[
                 "--id-tokens",
@@ -177,7 +178,7 @@ fn sessions_share_no_ids_and_their_agents_do() {
         ("1", "472", "600", "128"),
     ] {
         let options = ["--block-size", block_size, "--capacity", "1"];
-        let result = scratch.replay(&trace, &options);
+        let result = sequential(&scratch, &trace, &options);
         result.has("format", "\"sessions\"");
         result.has("id_tokens", "64");
         result.has("requests", "3");
@@ -200,7 +201,7 @@ fn prompts_of_a_csv_trace_share_nothing() {
     ]
     .concat();
     let trace = scratch.write("azure.csv", rows.as_bytes());
-    let result = scratch.replay(&trace, &["--capacity", "100%"]);
+    let result = sequential(&scratch, &trace, &["--capacity", "100%"]);
     result.has("requests", "3");
     result.has("blocks", "4");
     result.has("lookups", "4");
@@ -212,7 +213,7 @@ fn prompts_of_a_csv_trace_share_nothing() {
 fn compressed_traces_are_read() {
     let scratch = Scratch::new("gzip");
     let trace = scratch.write("rows.jsonl.gz", COMPRESSED);
-    let result = scratch.replay(&trace, &["--id-tokens", "4"]);
+    let result = sequential(&scratch, &trace, &["--id-tokens", "4"]);
     result.has("trace", "\"rows.jsonl.gz\"");
     result.has("requests", "1");
     result.has("lookups", "2");
@@ -223,7 +224,8 @@ fn two_runs_differ_in_nothing_but_the_time() {
     let scratch = Scratch::new("twice");
     let results = ["first.json", "second.json"].map(|name| {
         let json = scratch.path(name);
-        let output = run([OsStr::new("--json"), json.as_os_str()]);
+        let arguments = ["--mode", "sequential", "--json"].map(OsStr::new);
+        let output = run(arguments.into_iter().chain([json.as_os_str()]));
         assert!(output.status.success(), "{}", text(&output.stderr));
         let result = fs::read_to_string(json).expect("the figures are written");
         result
@@ -265,7 +267,7 @@ fn what_cannot_be_replayed_ends_the_program_with_code_2() {
         (&[&empty], "no requests"),
         (&[&directory], "cannot be read"),
         (&["no/such/trace.jsonl"], "cannot be read"),
-        (&[&trace, "--format", "tree"], "need serve mode"),
+        (&[&trace, "--format", "tree"], "the format `mooncake`"),
         (&[&trees], "need serve mode"),
         (&[&trace, "--format", "sessions"], "the format `mooncake`"),
         (&[&trace, "--json", &unwritable], "cannot be written"),
@@ -277,7 +279,7 @@ fn what_cannot_be_replayed_ends_the_program_with_code_2() {
         (&[&trace, "--capacity", "5"], "`5%`"),
     ];
     for (arguments, expected) in cases {
-        let output = run(arguments);
+        let output = run([arguments, &["--mode", "sequential"]].concat());
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(expected), "{arguments:?}: {said}");
@@ -286,16 +288,9 @@ fn what_cannot_be_replayed_ends_the_program_with_code_2() {
 
 #[test]
 fn hits_on_the_published_traces_come_up_to_exact_lru() {
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/traces");
-    if !traces.is_dir() {
-        // Past the test harness, which shows nothing of what a test that passes prints.
-        let _ = writeln!(
-            io::stderr(),
-            "NOT RUN: the reference table, as there are no traces in {}",
-            traces.display()
-        );
+    let Some(traces) = published_traces("the reference table") else {
         return;
-    }
+    };
     let scratch = Scratch::new("reference");
     let mut table = format!(
         "{:<34} {:>8} {:>8} {:>8} {:>7}\n",
@@ -305,9 +300,10 @@ fn hits_on_the_published_traces_come_up_to_exact_lru() {
     for reference in &REFERENCE {
         for (percent, lru_hits) in reference.hits {
             let capacity = format!("{percent}%");
-            let result = scratch.replay(
+            let result = sequential(
+                &scratch,
                 &traces.join(reference.trace),
-                &["--mode", "sequential", "--capacity", &capacity],
+                &["--capacity", &capacity],
             );
             result.has("requests", &reference.requests.to_string());
             result.has("lookups", &reference.lookups.to_string());
@@ -334,97 +330,4 @@ fn hits_on_the_published_traces_come_up_to_exact_lru() {
         wrong.is_empty(),
         "hits below 0.98 of LRU's, or not equal to them at 100 %:\n{wrong}"
     );
-}
-
-/// Runs `kvblock replay` with these arguments, after building it where that is needed.
-fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-    Command::new(cargo)
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--features",
-            "cli",
-            "--bin",
-            "kvblock",
-            "--manifest-path",
-        ])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("replay"))
-        .args(["--", "replay"])
-        .args(arguments)
-        .output()
-        .expect("cargo runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A directory for the files of one test.
-struct Scratch {
-    directory: PathBuf,
-}
-
-impl Scratch {
-    fn new(test: &str) -> Self {
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("replay-{test}"));
-        fs::create_dir_all(&directory).expect("a directory for files of the test");
-        Self { directory }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.path(name);
-        fs::write(&path, bytes).expect("a file of the test");
-        path
-    }
-
-    /// Replays a trace that must be replayed without complaint.
-    fn replay(&self, trace: &Path, options: &[&str]) -> Replayed {
-        let json = self.path("out.json");
-        let mut arguments = vec![trace.as_os_str(), OsStr::new("--json"), json.as_os_str()];
-        arguments.extend(options.iter().map(OsStr::new));
-        let output = run(&arguments);
-        let said = text(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {said}");
-        let json = fs::read_to_string(json).expect("the figures are written");
-        Replayed { json, said }
-    }
-}
-
-/// The figures of a replay and what it said on standard error.
-struct Replayed {
-    json: String,
-    said: String,
-}
-
-impl Replayed {
-    /// A figure, as it is written. The object is flat and has one member a line.
-    fn get(&self, key: &str) -> &str {
-        let member = format!("\"{key}\":");
-        let line = self
-            .json
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(&member));
-        let value = line.unwrap_or_else(|| panic!("no `{key}` in {}", self.json));
-        value.trim().trim_end_matches(',')
-    }
-
-    fn has(&self, key: &str, expected: &str) {
-        assert_eq!(self.get(key), expected, "{key} in {}", self.json);
-    }
-
-    fn said(&self, expected: &str) {
-        assert!(
-            self.said.contains(expected),
-            "`{expected}` is not in: {}",
-            self.said
-        );
-    }
 }

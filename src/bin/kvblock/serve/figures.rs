@@ -1,0 +1,167 @@
+//! What a run counts.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use kvblock::SequencesReport;
+
+use super::job::{Ending, Job};
+use super::memory::Tables;
+use super::samples::Samples;
+use super::step_time::Nanos;
+use super::timeline::Sample;
+use super::tree::TreeFigures;
+use crate::values::Slo;
+
+/// Counts and samples of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) arrived: u64,
+    pub(crate) completed: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) refused_never: u64,
+    /// Requests that ever waited for memory before their first admission.
+    pub(crate) refused_shortfall: u64,
+    pub(crate) failed: u64,
+    /// The most positions that a request needed which could never be admitted.
+    pub(crate) longest_refused: u64,
+    pub(crate) preemptions: u64,
+    pub(crate) forks: u64,
+    /// Branches that were not made by a fork, for want of memory, and were admitted later instead.
+    pub(crate) branches_queued: u64,
+    pub(crate) drafts: u64,
+    pub(crate) rejected_drafts: u64,
+    pub(crate) steps: u64,
+    /// Steps that used the whole token budget, and steps in which the queue's head waited for memory.
+    pub(crate) full_steps: u64,
+    pub(crate) short_steps: u64,
+    /// Positions that were computed, the accepted drafts among them.
+    pub(crate) computed: u64,
+    /// Tokens that were generated.
+    pub(crate) generated: u64,
+    /// Prompt and answer tokens of all requests that arrived, and of those that were completed.
+    pub(crate) offered_tokens: u64,
+    pub(crate) served_tokens: u64,
+    /// Completed requests that met both limits, and those that missed one or the other.
+    pub(crate) good: u64,
+    pub(crate) late: u64,
+    pub(crate) slow: u64,
+    pub(crate) last_arrival: Nanos,
+    pub(crate) ttft: Samples,
+    pub(crate) gaps: Samples,
+    pub(crate) inputs: Samples,
+    pub(crate) outputs: Samples,
+    pub(crate) means: Means,
+    pub(crate) audits: u64,
+    /// The first inconsistency that an audit found; the run ends there.
+    pub(crate) inconsistency: Option<String>,
+    /// Only of a trace of trees.
+    pub(crate) tree: Option<TreeFigures>,
+}
+
+impl Figures {
+    pub(crate) fn arrive(&mut self, job: &Job) {
+        self.arrived += 1;
+        self.last_arrival = self.last_arrival.max(job.arrival);
+        self.offered_tokens = self.offered_tokens.saturating_add(job.asked());
+        self.inputs.add(job.input as u64);
+        self.outputs.add(job.output);
+    }
+
+    /// Counts how a request ended.
+    pub(crate) fn end(&mut self, job: &Job, ending: Ending, slo: Slo) {
+        match ending {
+            Ending::Completed => {
+                self.completed += 1;
+                self.served_tokens = self.served_tokens.saturating_add(job.asked());
+                let late = job.time_to_first_token() > slo.ttft;
+                let slow = job.mean_gap() > slo.gap;
+                self.late += u64::from(late);
+                self.slow += u64::from(slow);
+                self.good += u64::from(!late && !slow);
+            }
+            Ending::Cancelled => self.cancelled += 1,
+            Ending::RefusedNever => self.refused_never += 1,
+            Ending::Failed => self.failed += 1,
+        }
+    }
+
+    pub(crate) const fn ended(&self) -> u64 {
+        self.completed + self.cancelled + self.refused_never + self.failed
+    }
+}
+
+/// Sums over the time that steps took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Means {
+    time: u128,
+    waste: u128,
+    entries: u128,
+    held: u128,
+}
+
+impl Means {
+    pub(crate) fn add(&mut self, took: Nanos, tables: Tables, held: usize) {
+        let took = u128::from(took);
+        self.time += took;
+        self.waste += took * u128::from(tables.tail_waste);
+        self.entries += took * u128::from(tables.entries);
+        self.held += took * held as u128;
+    }
+
+    /// Unused positions of last blocks.
+    pub(crate) fn tail_waste(&self) -> f64 {
+        self.mean(self.waste)
+    }
+
+    /// Entries of the block tables of running sequences.
+    pub(crate) fn entries(&self) -> f64 {
+        self.mean(self.entries)
+    }
+
+    /// Blocks with a holder.
+    pub(crate) fn held(&self) -> f64 {
+        self.mean(self.held)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    fn mean(&self, sum: u128) -> f64 {
+        if self.time == 0 {
+            0.0
+        } else {
+            sum as f64 / self.time as f64
+        }
+    }
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) figures: Figures,
+    pub(crate) series: Vec<Sample>,
+    /// The virtual time at the end, and how much of it steps took.
+    pub(crate) time: Nanos,
+    pub(crate) busy: Nanos,
+    /// What the registry and the pool say at the end.
+    pub(crate) report: SequencesReport,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_weighted_by_time() {
+        let mut means = Means::default();
+        let tables = |entries| Tables {
+            entries,
+            tail_waste: 2 * entries,
+        };
+        means.add(1, tables(10), 4);
+        means.add(3, tables(2), 0);
+        assert!((means.entries() - 4.0).abs() < 1e-9);
+        assert!((means.tail_waste() - 8.0).abs() < 1e-9);
+        assert!((means.held() - 1.0).abs() < 1e-9);
+        assert!(Means::default().held().abs() < 1e-9);
+    }
+}

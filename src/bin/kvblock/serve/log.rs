@@ -1,0 +1,106 @@
+//! The run's book: the clock, the figures, the time line, and the audits.
+
+use core::iter::ExactSizeIterator;
+
+use kvblock::Handle;
+
+use super::figures::{Figures, Outcome};
+use super::memory::Memory;
+use super::settings::Settings;
+use super::step_time::{Clock, Nanos, StepTime};
+use super::timeline::{Sample, Timeline};
+use crate::failure::Failure;
+
+/// What is noted of a run.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) figures: Figures,
+    clock: Clock,
+    timeline: Timeline,
+    step_time: StepTime,
+    audit_every: Option<u64>,
+}
+
+impl Log {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            figures: Figures::default(),
+            clock: Clock::default(),
+            timeline: Timeline::new(),
+            step_time: settings.step_time,
+            audit_every: settings.audit_every,
+        }
+    }
+
+    pub(crate) const fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// Nothing happens until then.
+    pub(crate) fn jump(&mut self, to: Nanos) {
+        self.clock.jump(to);
+    }
+
+    /// A step computes `tokens` while these sequences run; the clock moves on.
+    pub(crate) fn step(
+        &mut self,
+        memory: &Memory,
+        running: impl ExactSizeIterator<Item = Handle>,
+        waiting: usize,
+        tokens: usize,
+    ) -> Result<(), Failure> {
+        let count = running.len();
+        let tables = memory.tables(running)?;
+        let took = self.step_time.of(tokens as u64, tables.entries);
+        self.clock.step(took);
+        self.figures.steps += 1;
+        self.figures.means.add(took, tables, memory.held());
+        let now = self.clock.now();
+        if self.timeline.is_due(now) {
+            let pool = memory.pool().report();
+            let sample = Sample {
+                time_s: 0.0,
+                running: count,
+                waiting,
+                held: pool.held,
+                idle: pool.idle,
+                free: pool.free,
+                reserved: pool.reserved,
+                tail_waste: tables.tail_waste,
+            };
+            self.timeline.add(now, sample);
+        }
+        Ok(())
+    }
+
+    /// Recounts everything if it is time; false once anything disagrees.
+    pub(crate) fn audit_if_due(&mut self, memory: &Memory) -> bool {
+        if self
+            .audit_every
+            .is_some_and(|every| self.figures.steps % every == 0)
+        {
+            self.audit(memory);
+        }
+        self.figures.inconsistency.is_none()
+    }
+
+    fn audit(&mut self, memory: &Memory) {
+        self.figures.audits += 1;
+        self.figures.inconsistency = memory.audit();
+    }
+
+    /// Waits for what is under way, recounts a last time, and closes the book.
+    pub(crate) fn finish(mut self, mut memory: Memory) -> Result<Outcome, Failure> {
+        memory.wait_for_copies()?;
+        if self.figures.inconsistency.is_none() {
+            self.audit(&memory);
+        }
+        Ok(Outcome {
+            figures: self.figures,
+            series: self.timeline.into_samples(),
+            time: self.clock.now(),
+            busy: self.clock.busy(),
+            report: memory.sequences().report(),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! What a run is asked to do, complete and checked.
+
+use kvblock::{MAX_BLOCK_SIZE, PoolConfig, SequencesConfig};
+
+use alloc::format;
+
+use super::drafts::Drafts;
+use super::step_time::StepTime;
+use crate::failure::Failure;
+use crate::values::{BudgetArg, GrowthArg, Share, Slo, Watermark};
+
+/// The settings of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) blocks: usize,
+    pub(crate) block_size: usize,
+    pub(crate) token_budget: usize,
+    pub(crate) max_sequences: usize,
+    pub(crate) growth: GrowthArg,
+    pub(crate) budget: BudgetArg,
+    /// In blocks.
+    pub(crate) watermark: usize,
+    pub(crate) cancel: Share,
+    pub(crate) branches: usize,
+    pub(crate) drafts: Drafts,
+    pub(crate) step_time: StepTime,
+    pub(crate) slo: Slo,
+    /// Sessions at a time, in a trace of sessions.
+    pub(crate) concurrent_sessions: usize,
+    pub(crate) audit_every: Option<u64>,
+    pub(crate) seed: u64,
+}
+
+impl Settings {
+    /// Whether they go together.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let per_step = self.drafts.per_step;
+        let wrong = if self.block_size > MAX_BLOCK_SIZE {
+            format!(
+                "a block has at most {MAX_BLOCK_SIZE} tokens, and {} are asked for: name fewer with --block-size",
+                self.block_size
+            )
+        } else if self.token_budget <= per_step {
+            format!(
+                "a step of {} tokens has no room for a token and {per_step} drafts: name more with --token-budget or fewer with --draft",
+                self.token_budget
+            )
+        } else if self.branches > self.max_sequences {
+            format!(
+                "{} branches of a request never run together if {} sequences may: name more with --max-sequences",
+                self.branches, self.max_sequences
+            )
+        } else if self.watermark >= self.blocks {
+            format!(
+                "a watermark of {} blocks leaves nothing of {} for requests: name fewer with --watermark",
+                self.watermark, self.blocks
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Failure::Input(wrong))
+    }
+
+    /// The same memory in blocks of another size; blocks that stand for memory are converted, too.
+    pub(crate) fn with_block_size(&self, block_size: usize) -> Self {
+        let convert = |blocks: usize| {
+            let positions = blocks as u128 * self.block_size as u128;
+            usize::try_from(positions / block_size as u128).unwrap_or(usize::MAX)
+        };
+        Self {
+            blocks: convert(self.blocks),
+            watermark: convert(self.watermark),
+            block_size,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn pool(&self) -> PoolConfig {
+        PoolConfig::new(self.blocks, self.block_size).secret(secret(self.seed))
+    }
+
+    pub(crate) fn sequences(&self) -> SequencesConfig {
+        SequencesConfig::new(self.max_sequences).watermark(self.watermark)
+    }
+}
+
+/// The pool's hash key; from the seed, so that two runs are alike.
+pub(crate) fn secret(seed: u64) -> [u8; 16] {
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&seed.to_le_bytes());
+    secret[8..].copy_from_slice(&(!seed).to_le_bytes());
+    secret
+}
+
+/// Blocks that a watermark keeps back of so many.
+pub(crate) fn watermark(watermark: Option<Watermark>, blocks: usize) -> usize {
+    match watermark {
+        None => 0,
+        Some(Watermark::Blocks(kept)) => kept,
+        // Not more than `blocks`.
+        Some(Watermark::Of(share)) => usize::try_from(share.of(blocks as u64)).unwrap_or(blocks),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The defaults of the program.
+    pub(crate) fn usual() -> Settings {
+        Settings {
+            blocks: 8_192,
+            block_size: 16,
+            token_budget: 2_048,
+            max_sequences: 256,
+            growth: GrowthArg::Ahead(2),
+            budget: BudgetArg::Physical,
+            watermark: 0,
+            cancel: Share::NONE,
+            branches: 1,
+            drafts: Drafts {
+                per_step: 0,
+                accept: Share::new(7, 10),
+                seed: 0,
+            },
+            step_time: StepTime::USUAL,
+            slo: Slo::USUAL,
+            concurrent_sessions: 8,
+            audit_every: None,
+            seed: 0,
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_the_option_to_change() {
+        assert!(usual().check().is_ok());
+        let mut cases = [(); 4].map(|()| usual());
+        cases[0].block_size = MAX_BLOCK_SIZE + 1;
+        cases[1].drafts.per_step = 2_048;
+        cases[2].branches = 257;
+        cases[3].watermark = 8_192;
+        let options = ["--block-size", "--draft", "--max-sequences", "--watermark"];
+        for (settings, option) in cases.iter().zip(options) {
+            let said = format!("{}", settings.check().unwrap_err());
+            assert!(said.contains(option), "{said}");
+        }
+    }
+
+    #[test]
+    fn another_block_size_has_the_same_memory() {
+        let settings = Settings {
+            watermark: 100,
+            ..usual()
+        };
+        let other = settings.with_block_size(64);
+        assert_eq!(
+            (other.blocks, other.block_size, other.watermark),
+            (2_048, 64, 25)
+        );
+        assert_eq!(
+            watermark(Some(Watermark::Of(Share::new(2, 100))), 8_192),
+            163
+        );
+    }
+}

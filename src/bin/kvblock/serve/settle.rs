@@ -1,0 +1,176 @@
+//! What a step has brought: tokens and watermarks, forks, ends and cancellations.
+
+use alloc::vec;
+
+use super::job::Ending;
+use super::queue::{Branch, Seniority};
+use super::running::Running;
+use super::simulator::Simulator;
+use crate::failure::Failure;
+
+impl Simulator<'_> {
+    /// Books the step for all that took part in it.
+    pub(super) fn settle(&mut self) -> Result<(), Failure> {
+        for at in 0..self.running.len() {
+            let mut running = self.running[at];
+            if running.grows > 0 {
+                self.decoded(&mut running)?;
+            } else if running.chunk > 0 {
+                self.prefilled(&mut running)?;
+            }
+            self.running[at] = running;
+        }
+        if !self.scratch.born.is_empty() {
+            self.running.append(&mut self.scratch.born);
+            self.running
+                .sort_unstable_by_key(|running| running.branch.seniority);
+        }
+        self.cancel()?;
+        self.running.retain(|running| !running.ended);
+        Ok(())
+    }
+
+    /// Part of a prompt was computed, the last one gives a token.
+    fn prefilled(&mut self, running: &mut Running) -> Result<(), Failure> {
+        running.computed += running.chunk;
+        self.log.figures.computed += running.chunk as u64;
+        self.memory
+            .computed_prompt(running.handle, running.computed)?;
+        let job = &mut self.jobs[running.branch.request];
+        let is_first = !job.prefilled;
+        if running.prefill_left() > 0 || (is_first && job.is_cancelled_at(running.computed, 0)) {
+            return Ok(());
+        }
+        job.prefilled = true;
+        self.memory.adopt_duplicates(running.handle)?;
+        if job.output == 0 {
+            job.first_token = Some(self.log.now());
+            return self.complete(running);
+        }
+        if is_first && job.branches > 1 {
+            self.branch_out(running)?;
+        }
+        self.gain(running, 1)
+    }
+
+    /// A decoding sequence has verified its drafts and knows the tokens of its new positions: those that it generated
+    /// last, as the newest one is only computed in the next step.
+    fn decoded(&mut self, running: &mut Running) -> Result<(), Failure> {
+        let Branch {
+            request,
+            generated,
+            seniority,
+            ..
+        } = running.branch;
+        let whose = (request as u64, seniority.branch);
+        let drafts = running.grows - 1;
+        let accepted = self.settings.drafts.accepted(whose, generated, drafts);
+        let before = running.positions;
+        running.positions += 1 + accepted;
+        if accepted < drafts {
+            self.memory.truncate(running.handle, running.positions)?;
+        }
+        let tokens = &mut self.scratch.tokens;
+        tokens.clear();
+        let from = (before - self.jobs[request].input) as u64;
+        self.content
+            .answer(whose, from, 1 + accepted, tokens)
+            .map_err(|error| Failure::Input(format!("the tokens of an answer: {error}")))?;
+        self.memory.tokens(running.handle, before, tokens)?;
+        running.computed = running.positions;
+        self.memory.computed(running.handle, running.computed)?;
+
+        self.log.figures.computed += (1 + accepted) as u64;
+        self.log.figures.drafts += drafts as u64;
+        self.log.figures.rejected_drafts += (drafts - accepted) as u64;
+        self.gain(running, 1 + accepted)
+    }
+
+    /// The branch has this many new tokens.
+    fn gain(&mut self, running: &mut Running, tokens: usize) -> Result<(), Failure> {
+        let now = self.log.now();
+        let job = &mut self.jobs[running.branch.request];
+        let branch = &mut running.branch;
+        if job.first_token.is_none() {
+            job.first_token = Some(now);
+            self.log.figures.ttft.add(now.saturating_sub(job.arrival));
+        }
+        for _ in 0..tokens {
+            if let Some(last) = branch.last_token.replace(now) {
+                let gap = now - last;
+                self.log.figures.gaps.add(gap);
+                job.gaps = (job.gaps.0.saturating_add(gap), job.gaps.1 + 1);
+            }
+        }
+        branch.generated += tokens as u64;
+        self.log.figures.generated += tokens as u64;
+        if branch.generated >= job.output {
+            self.complete(running)?;
+        }
+        Ok(())
+    }
+
+    /// A branch is at its end, and the request is if that was the last one.
+    fn complete(&mut self, running: &mut Running) -> Result<(), Failure> {
+        self.memory.release(running.handle)?;
+        running.ended = true;
+        let job = &mut self.jobs[running.branch.request];
+        job.branches_left -= 1;
+        if job.branches_left == 0 {
+            self.end(running.branch.request, Ending::Completed);
+        }
+        Ok(())
+    }
+
+    /// Makes the other branches of a request whose prompt is computed. If there is no memory for that, they wait, and find
+    /// the prompt's blocks when they come.
+    fn branch_out(&mut self, parent: &Running) -> Result<(), Failure> {
+        let others = self.settings.branches - 1;
+        let mut handles = vec![parent.handle; others];
+        let forked = self.memory.fork(parent.handle, &mut handles)?;
+        for (number, handle) in (1..).zip(handles) {
+            let branch = Branch {
+                seniority: Seniority {
+                    branch: number,
+                    ..parent.branch.seniority
+                },
+                returning: true,
+                ..parent.branch
+            };
+            if forked {
+                let mut child = Running {
+                    branch,
+                    handle,
+                    grows: 0,
+                    chunk: 0,
+                    ..*parent
+                };
+                self.gain(&mut child, 1)?;
+                self.scratch.born.push(child);
+            } else {
+                self.queue.push(branch);
+            }
+        }
+        if forked {
+            self.log.figures.forks += others as u64;
+        } else {
+            self.log.figures.branches_queued += others as u64;
+        }
+        Ok(())
+    }
+
+    /// Cuts off the requests whose cancellation has come.
+    fn cancel(&mut self) -> Result<(), Failure> {
+        for at in (0..self.running.len()).rev() {
+            let Some(running) = self.running.get(at).copied() else {
+                continue;
+            };
+            let job = &self.jobs[running.branch.request];
+            let computed = if job.prefilled { 0 } else { running.computed };
+            if !running.ended && job.is_cancelled_at(computed, running.branch.generated) {
+                self.cut_off(&running.branch, Ending::Cancelled)?;
+            }
+        }
+        Ok(())
+    }
+}

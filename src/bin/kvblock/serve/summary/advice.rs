@@ -1,0 +1,109 @@
+//! What to do next where the figures suffer from the options or from the trace.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use kvblock::MAX_BLOCKS;
+
+use super::Summary;
+use crate::summary::grouped;
+use crate::values::GrowthArg;
+
+impl Summary {
+    /// Advice, one sentence each.
+    pub(crate) fn advice(&self) -> Vec<String> {
+        [
+            self.on_refusals(),
+            self.on_preemptions(),
+            self.on_goodput(),
+            self.on_branches(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn on_refusals(&self) -> Option<String> {
+        let (requests, blocks) = (&self.requests, self.asked.blocks as u64);
+        let lost = requests.refused_never + requests.failed;
+        let what = if self.tree.is_some() {
+            "problems"
+        } else {
+            "requests"
+        };
+        let remedy = if self.tree.is_some() {
+            "name more blocks with --blocks, or more sequences with --max-sequences".to_string()
+        } else if requests.blocks_needed <= MAX_BLOCKS as u64 {
+            format!(
+                "--blocks {} has room for the longest",
+                requests.blocks_needed
+            )
+        } else {
+            format!(
+                "a pool has at most {} blocks, so it takes a larger --block-size",
+                grouped(MAX_BLOCKS as u64)
+            )
+        };
+        (lost > 0).then(|| {
+            format!(
+                "{} of {} {what} do not fit into {} blocks: {remedy}",
+                grouped(lost),
+                grouped(requests.requests),
+                grouped(blocks)
+            )
+        })
+    }
+
+    fn on_preemptions(&self) -> Option<String> {
+        let requests = &self.requests;
+        // One in fifty requests.
+        (requests.preemptions * 50 > requests.requests).then(|| {
+            let remedy = if self.asked.watermark == 0 {
+                "`--growth cap` has none, and `--watermark 2%` fewer"
+            } else {
+                "`--growth cap` has none, and a higher --watermark fewer"
+            };
+            format!(
+                "{} preemptions for {} requests, each computes again what is no longer cached: {remedy}",
+                grouped(requests.preemptions),
+                grouped(requests.requests)
+            )
+        })
+    }
+
+    fn on_goodput(&self) -> Option<String> {
+        let speed = &self.speed;
+        if speed.goodput > 0.9 || self.requests.completed == 0 || self.tree.is_some() {
+            return None;
+        }
+        let cap = self.asked.growth == GrowthArg::Cap.to_string();
+        let remedy = if speed.missed_gap > speed.missed_ttft {
+            "tokens come too slowly, which a smaller --token-budget or a faster --step-time changes"
+        } else if speed.short_steps > speed.full_steps && cap {
+            "the queue waits for memory, of which `--growth ahead:2` promises less; or name more --blocks"
+        } else if speed.short_steps > speed.full_steps {
+            "the queue waits for memory, so name more --blocks"
+        } else if speed.served_tokens_per_s < 0.98 * speed.offered_tokens_per_s {
+            "more is offered than the steps compute, which takes a faster --step-time, a larger --token-budget or a second instance"
+        } else {
+            "first tokens wait for their turn, which comes sooner with a larger --token-budget or a faster --step-time"
+        };
+        Some(format!(
+            "{} of {} completed requests had their first token too late and {} their tokens too slowly: {remedy}",
+            grouped(speed.missed_ttft),
+            grouped(self.requests.completed),
+            grouped(speed.missed_gap),
+        ))
+    }
+
+    fn on_branches(&self) -> Option<String> {
+        let queued = self.storage.branches_queued;
+        (queued > 0).then(|| {
+            format!(
+                "{} branches had no memory when their prompt was computed, and waited: fewer with --branch, or more --blocks, make room",
+                grouped(queued)
+            )
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! What serving reports: the figures as JSON for programs, and as a table with advice for people.
+
+mod advice;
+mod asked;
+mod requests;
+mod speed;
+mod storage;
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::figures::Outcome;
+use super::settings::Settings;
+use super::timeline::{self, Sample};
+use super::tree::TreeFigures;
+use crate::summary::{Row, grouped, write_rows};
+use asked::Asked;
+use requests::Requests;
+use speed::Speed;
+use storage::Storage;
+
+/// What was served, beside the settings.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Source {
+    /// The trace's file name, or what stands for it.
+    pub(crate) trace: String,
+    /// The trace's row format; the built-in workload has none.
+    pub(crate) format: Option<String>,
+    pub(crate) mode: &'static str,
+    pub(crate) seed: u64,
+    pub(crate) id_tokens: usize,
+}
+
+/// The JSON object, flat but for percentiles, trees and the series; the same for two runs but for `elapsed_ms`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Summary {
+    #[serde(flatten)]
+    source: Source,
+    #[serde(flatten)]
+    asked: Asked,
+    #[serde(flatten)]
+    requests: Requests,
+    #[serde(flatten)]
+    speed: Speed,
+    #[serde(flatten)]
+    storage: Storage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<TreeFigures>,
+    elapsed_ms: u64,
+    series: Vec<Sample>,
+    /// The registry's and the pool's own reports.
+    #[serde(skip)]
+    reports: String,
+}
+
+impl Summary {
+    pub(crate) fn new(
+        source: &Source,
+        settings: &Settings,
+        outcome: Outcome,
+        elapsed_ms: u64,
+    ) -> Self {
+        let (figures, report) = (&outcome.figures, &outcome.report);
+        Self {
+            source: source.clone(),
+            asked: Asked::new(settings),
+            requests: Requests::new(settings, figures, report),
+            speed: Speed::new(&outcome),
+            storage: Storage::new(settings.block_size, figures, report),
+            tree: figures.tree,
+            elapsed_ms,
+            reports: report.to_string(),
+            series: outcome.series,
+        }
+    }
+
+    pub(crate) const fn block_size(&self) -> usize {
+        self.asked.block_size
+    }
+
+    /// Writes the report: what was served, the figures, the time line, and what registry and pool say.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let Source {
+            trace,
+            format,
+            mode,
+            ..
+        } = &self.source;
+        let format = format.as_ref().map(|format| format!(", {format}"));
+        writeln!(out, "{trace}{}, {mode}", format.unwrap_or_default())?;
+        let mut rows = self.asked.rows();
+        if let Some(tree) = &self.tree {
+            rows.extend(tree.rows());
+            rows.push(self.requests.hit_row());
+            rows.extend(self.speed.time_rows());
+        } else {
+            rows.extend(self.requests.rows());
+            rows.extend(self.speed.rows(&self.asked.slo));
+        }
+        rows.extend(self.storage.rows());
+        rows.push(count("time", self.elapsed_ms, "ms"));
+        write_rows(&rows, out)?;
+        writeln!(out, "\nOver the time:")?;
+        timeline::write(&self.series, out)?;
+        writeln!(out, "\nAt the end:\n{}", self.reports.trim_end())
+    }
+
+    /// Its row in a sweep over block sizes.
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn sweep_row(&self) -> [String; 9] {
+        let storage = &self.storage;
+        [
+            self.asked.block_size.to_string(),
+            grouped(self.asked.blocks as u64),
+            format!("{:.1}", storage.tail_waste_mean),
+            format!("{:.2} %", storage.tail_waste_share * 100.0),
+            format!("{:.1}", storage.table_entries_mean),
+            format!("{:.4}", self.requests.hit_ratio),
+            format!("{:.1}", storage.held_mean),
+            format!("{:.0}", storage.held_mean * self.asked.block_size as f64),
+            grouped(self.requests.preemptions),
+        ]
+    }
+
+    /// What went wrong in the pool, if anything did.
+    pub(crate) fn defect(&self) -> Option<String> {
+        let storage = &self.storage;
+        let mut found = Vec::new();
+        if storage.audit != "ok" {
+            found.push(format!(
+                "the audit failed after {} steps: {}",
+                self.speed.steps, storage.audit
+            ));
+        }
+        for (count, what) in [
+            (storage.held_at_end, "blocks are held"),
+            (storage.reserved_at_end, "credits are reserved"),
+            (storage.sequences_at_end, "sequences are left"),
+        ] {
+            if count > 0 {
+                found.push(format!(
+                    "leak: {count} {what} after the last request has ended"
+                ));
+            }
+        }
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+}
+
+/// A row with a number.
+pub(super) fn count(name: &'static str, value: u64, unit: &'static str) -> Row {
+    (name, grouped(value), unit)
+}
+
+fn per(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}

@@ -1,0 +1,101 @@
+//! What became of the requests.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use kvblock::SequencesReport;
+use serde::Serialize;
+
+use super::{Row, count};
+use crate::serve::figures::Figures;
+use crate::serve::samples::Percentiles;
+use crate::serve::settings::Settings;
+use crate::summary::grouped;
+
+/// Counts of requests, their lengths, and what they found.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Requests {
+    pub(super) requests: u64,
+    pub(super) completed: u64,
+    cancelled: u64,
+    pub(super) refused_never: u64,
+    refused_shortfall: u64,
+    pub(super) failed: u64,
+    /// Blocks that would admit the longest request that was refused for ever or failed.
+    pub(super) blocks_needed: u64,
+    pub(super) preemptions: u64,
+    returns: u64,
+    pub(super) hit_ratio: f64,
+    returned_hit_ratio: f64,
+    queried_positions: u64,
+    hit_positions: u64,
+    input_tokens: Percentiles<u64>,
+    output_tokens: Percentiles<u64>,
+}
+
+impl Requests {
+    pub(super) fn new(settings: &Settings, figures: &Figures, report: &SequencesReport) -> Self {
+        let block_size = settings.block_size as u64;
+        Self {
+            requests: figures.arrived,
+            completed: figures.completed,
+            cancelled: figures.cancelled,
+            refused_never: figures.refused_never,
+            refused_shortfall: figures.refused_shortfall,
+            failed: figures.failed,
+            blocks_needed: match figures.longest_refused {
+                0 => 0,
+                positions => positions.div_ceil(block_size) + settings.watermark as u64,
+            },
+            preemptions: report.preemptions,
+            returns: report.returned.requests,
+            hit_ratio: report.first.ratio(),
+            returned_hit_ratio: report.returned.ratio(),
+            queried_positions: report.first.queried,
+            hit_positions: report.first.hit,
+            input_tokens: figures.inputs.percentiles(),
+            output_tokens: figures.outputs.percentiles(),
+        }
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        Vec::from([
+            count("requests", self.requests, "requests"),
+            count("  completed", self.completed, "requests"),
+            count("  cancelled", self.cancelled, "requests"),
+            count("  refused, never fit", self.refused_never, "requests"),
+            count("  failed, grew too long", self.failed, "requests"),
+            count("  waited for memory", self.refused_shortfall, "requests"),
+            (
+                "prompts, p50 / p95 / max",
+                mix(&self.input_tokens),
+                "tokens",
+            ),
+            (
+                "answers, p50 / p95 / max",
+                mix(&self.output_tokens),
+                "tokens",
+            ),
+            count("preemptions", self.preemptions, "preemptions"),
+            self.hit_row(),
+            (
+                "  of returns",
+                format!("{:.6}", self.returned_hit_ratio),
+                "of positions",
+            ),
+        ])
+    }
+
+    pub(super) fn hit_row(&self) -> Row {
+        (
+            "hit ratio",
+            format!("{:.6}", self.hit_ratio),
+            "of positions",
+        )
+    }
+}
+
+fn mix(found: &Percentiles<u64>) -> String {
+    [found.p50, found.p95, found.max].map(grouped).join(" / ")
+}

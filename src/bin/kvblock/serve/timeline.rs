@@ -1,0 +1,162 @@
+//! The time line: how the pool and the queue looked, at most [`MOST`] times and evenly spread, however long the run is.
+
+use alloc::vec::Vec;
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use super::step_time::Nanos;
+use crate::summary::grouped;
+
+/// Samples of a time line.
+const MOST: usize = 40;
+/// Characters of the bar that shows how full the pool is.
+const BAR: usize = 20;
+
+/// The state in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Sample {
+    pub(crate) time_s: f64,
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+    pub(crate) held: usize,
+    pub(crate) idle: usize,
+    pub(crate) free: usize,
+    pub(crate) reserved: usize,
+    pub(crate) tail_waste: u64,
+}
+
+/// Samples at a distance that doubles whenever there are too many.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    samples: Vec<Sample>,
+    every: Nanos,
+    next: Nanos,
+}
+
+impl Timeline {
+    pub(crate) const fn new() -> Self {
+        Self {
+            samples: Vec::new(),
+            every: 1_000_000,
+            next: 0,
+        }
+    }
+
+    /// Whether a sample is due.
+    pub(crate) const fn is_due(&self, now: Nanos) -> bool {
+        now >= self.next
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn add(&mut self, now: Nanos, sample: Sample) {
+        self.samples.push(Sample {
+            time_s: now as f64 / 1e9,
+            ..sample
+        });
+        if self.samples.len() == MOST {
+            let mut at = 0;
+            self.samples.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.every = self.every.saturating_mul(2);
+        }
+        self.next = (now / self.every)
+            .saturating_add(1)
+            .saturating_mul(self.every);
+    }
+
+    pub(crate) fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+}
+
+/// Prints the samples, a row each, with a bar of how much of the pool is held.
+pub(crate) fn write(samples: &[Sample], out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.add_row([
+        "time s",
+        "running",
+        "waiting",
+        "held",
+        "idle",
+        "free",
+        "reserved",
+        "tail waste",
+        "held of the pool",
+    ]);
+    for sample in samples {
+        table.add_row([
+            alloc::format!("{:.1}", sample.time_s),
+            grouped(sample.running as u64),
+            grouped(sample.waiting as u64),
+            grouped(sample.held as u64),
+            grouped(sample.idle as u64),
+            grouped(sample.free as u64),
+            grouped(sample.reserved as u64),
+            grouped(sample.tail_waste),
+            bar(sample.held, sample.held + sample.idle + sample.free),
+        ]);
+    }
+    for column in table.column_iter_mut().take(8) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.lines() {
+        writeln!(out, " {}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn bar(part: usize, whole: usize) -> alloc::string::String {
+    "█".repeat((part * BAR).checked_div(whole).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_spread_over_any_run() {
+        for steps in [10_u64, 1_000, 123_456] {
+            let mut timeline = Timeline::new();
+            for step in 0..steps {
+                let now = step * 7_000_000;
+                if timeline.is_due(now) {
+                    timeline.add(now, Sample::default());
+                }
+            }
+            let samples = timeline.into_samples();
+            let wanted = usize::try_from(steps).unwrap().min(MOST / 2);
+            assert!(
+                (wanted..=MOST).contains(&samples.len()),
+                "{steps}: {}",
+                samples.len()
+            );
+            assert!(samples.is_sorted_by(|a, b| a.time_s < b.time_s));
+            // Up to the end, but for one distance.
+            let (last, end) = (samples[samples.len() - 1].time_s, (steps * 7) as f64 / 1e3);
+            assert!(last >= end * 0.9 - 0.01, "{steps}: {last} of {end}");
+        }
+    }
+
+    #[test]
+    fn rows_have_a_bar() {
+        let samples = alloc::vec![Sample { held: 3, free: 3, ..Sample::default() }; MOST];
+        let mut out = Vec::new();
+        write(&samples, &mut out).unwrap();
+        let text = alloc::string::String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), 1 + MOST);
+        assert!(
+            text.lines().nth(1).unwrap().ends_with(&"█".repeat(BAR / 2)),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_pool_of_nothing_has_an_empty_bar() {
+        assert_eq!(bar(0, 0), "");
+    }
+}
