@@ -677,8 +677,8 @@ fn an_append_for_which_there_is_no_block_changes_nothing() {
     let (never, short, appends) = scene.refusals();
     assert_eq!(
         (never - before.0, short - before.1, appends - before.2),
-        (0, 0, 2),
-        "counted apart from admissions, and not by the predictor"
+        (0, 2, 2),
+        "counted, but not by the predictor"
     );
     let error = scene.refused(|scene| {
         let Scene {

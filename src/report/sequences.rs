@@ -39,9 +39,10 @@ pub struct SequencesReport {
     pub unused_positions: usize,
     /// Copies that have not been reported as made.
     pub pending_copies: usize,
-    /// What admissions see as committed with a physical budget: `held_blocks + promised`.
+    /// What its sequences come to with a physical budget: `held_blocks + promised`. Beside that, blocks are held for duplicates and
+    /// pending copies, and by others: see `pool`.
     pub physical: usize,
-    /// What they see with a conservative budget: `table_entries + promised`.
+    /// What they come to with a conservative budget, as its admissions see it: `table_entries + promised`.
     pub conservative: usize,
     /// Blocks that admissions leave available.
     pub watermark: usize,
@@ -51,7 +52,7 @@ pub struct SequencesReport {
     pub returned: HitStatistics,
     /// Sequences that were preempted.
     pub preemptions: u64,
-    /// Appends that were refused for want of blocks.
+    /// Calls of `step`, `append` and `ensure` that were refused for want of blocks, now or for ever; counted in `pool`, too.
     pub refused_appends: u64,
     /// Copies of shared or published blocks.
     pub copies: u64,

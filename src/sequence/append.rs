@@ -272,12 +272,27 @@ impl Sequences {
         until: Until,
         out: &mut Step,
     ) -> Result<(), AppendError> {
+        self.grow(index, handle, until, out).inspect_err(|&error| {
+            if let AppendError::Refused(refused) = error {
+                self.statistics.refused_appends += 1;
+                self.pool.core.count_refusal(refused);
+            }
+        })
+    }
+
+    #[inline]
+    fn grow(
+        &mut self,
+        index: usize,
+        handle: Handle,
+        until: Until,
+        out: &mut Step,
+    ) -> Result<(), AppendError> {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         let need = Need::of(core, cursor, sequence, &self.tickets, until)?;
         // All that can fail comes before the first change, memory included.
-        need.check(core)
-            .inspect_err(|_| self.statistics.refused_appends += 1)?;
+        need.check(core)?;
         out.reserve(need.n, need.blocks() as usize)?;
         let table = &mut sequence.chain.ids;
         table
@@ -288,7 +303,6 @@ impl Sequences {
             self.tickets.prepare(core, &sequence.chain, src)?;
         }
         let spent = need.pay(core, sequence).inspect_err(|_| {
-            self.statistics.refused_appends += 1;
             if need.copy {
                 self.tickets.cancel(core);
             }

@@ -49,7 +49,8 @@ impl Sequences {
             .saturating_add(usize::from(parents_copy));
         if sequence.budget == Budget::Conservative {
             let tables = blocks.saturating_mul(children.len());
-            self.within_budget(tables.saturating_add(needed), Budget::Conservative)?;
+            self.within_budget(tables.saturating_add(needed), Budget::Conservative)
+                .inspect_err(|&refused| core.count_refusal(refused))?;
         }
         for child in 0..children.len() {
             let (parent, vacant) = self.registry.get_and_vacant(slot, child);

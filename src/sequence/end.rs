@@ -54,7 +54,8 @@ impl Sequences {
     }
 
     /// Takes a sequence out of this registry with all that it holds, to be [attached](Self::attach) to another one of the same pool, on
-    /// another thread if need be. The handle names nothing from now on. Copies that are pending stay with this registry.
+    /// another thread if need be. The handle names nothing from now on. Copies that are pending stay with this registry; until they are
+    /// reported here, their destination counts as shared.
     ///
     /// # Errors
     /// [`Stale`].
@@ -73,7 +74,8 @@ impl Sequences {
         Ok(detached)
     }
 
-    /// Takes a detached sequence in and names it.
+    /// Takes a detached sequence in and names it. No budget is asked: it holds what it held. Its whole table is
+    /// [`dirty`](Self::dirty) here.
     ///
     /// # Errors
     /// [`AttachError::WrongPool`], [`AttachError::TooManySequences`]; the sequence comes back.
@@ -93,6 +95,7 @@ impl Sequences {
             return Err(refused(AttachError::TooManySequences(none), detached));
         }
         core::mem::swap(self.registry.vacant(0), &mut detached.sequence);
+        self.registry.vacant(0).changed_from = 0;
         let handle = self.registry.enter(&self.pool.core, 0);
         if let Some(cursor) = self.registry.cursor(handle) {
             *cursor = detached.cursor.renamed(handle);

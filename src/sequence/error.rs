@@ -5,7 +5,8 @@ use core::fmt;
 
 use crate::error::{LengthMismatch, Refused, TooManyReferences, WrongPool, one_of};
 
-/// The handle or ticket names nothing in this registry: it was released, preempted, detached or done, or is another registry's.
+/// The handle or ticket names nothing in this registry: it was released, preempted, detached or done, or is another registry's (one of
+/// the same pool, or of a pool with another [`ShardId`](crate::ShardId)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stale;
 

@@ -15,7 +15,8 @@ pub enum Growth {
     OnDemand,
 }
 
-/// How the need of an admission is held against the capacity.
+/// How the need of an admission, and of its branches, is held against the capacity. What was admitted grows as its [`Growth`] says, with
+/// either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Budget {

@@ -50,7 +50,8 @@ impl Sequences {
     }
 
     /// Says that K/V of the first `positions` positions is written. Fewer than before change nothing, so that answers of
-    /// overlapping steps may come in any order.
+    /// overlapping steps may come in any order. It must be the K/V of what these positions are now: a step that began before a
+    /// [`truncate`](Self::truncate) answers only for what was kept.
     ///
     /// Blocks that are full, known and computed are published, unless the sequence was admitted without. Content that is
     /// findable already is held beside the sequence's own block (a duplicate; an idle one costs an available credit). A block that
@@ -78,10 +79,12 @@ impl Sequences {
         Ok(())
     }
 
-    /// Says that a copy has been made: its blocks are no longer held for it, and what waited for it is published.
+    /// Says that a copy has been made: its blocks are no longer held for it, and what its sequence could not publish before is
+    /// published. (Others that waited for it publish with their next [`computed`](Self::computed).)
     ///
     /// # Errors
-    /// [`Stale`]: the ticket was given back already, or is another registry's.
+    /// [`Stale`]: the ticket was given back already, or is another registry's (one of the same pool, or of a pool with another
+    /// [`ShardId`](crate::ShardId)).
     pub fn copied(&mut self, ticket: CopyTicket) -> Result<(), Stale> {
         let owner = self.tickets.settle(&self.pool.core, &ticket)?;
         if let Ok((_, sequence)) = self.registry.get_mut(owner) {

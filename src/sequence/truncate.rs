@@ -42,7 +42,7 @@ impl Cutback {
             whole,
             rest,
             shared,
-            copy_credit: shared && (published || promised),
+            copy_credit: shared && (published || promised) && positions < sequence.end,
             sure: count(sure),
             unsure: count(if capped { dropped.len() - sure } else { 0 }),
         }
@@ -86,7 +86,12 @@ impl Sequences {
     /// stays findable. With the number it has, only lookahead blocks go.
     ///
     /// A sequence with a cap keeps its promise, so the blocks go back into it. If the block at the end is partly kept and others see
-    /// it, the next append will copy it: a published one, and a shared one of a sequence with a promise, takes the credit for that at this call.
+    /// it, the next append will copy it: a published one, and a shared one of a sequence with a promise, takes the credit for that at
+    /// this call. The tokens of a partly kept published block stay known, except in a pool that compares by
+    /// [`Proof::Digest`](crate::Proof::Digest): there they are to be told again.
+    ///
+    /// Steps that are still under way may have written positions that go here: what they answer later must be reported to
+    /// [`computed`](Self::computed) only up to `positions`.
     ///
     /// # Errors
     /// [`TruncateError::Refused`] if there is no credit for that copy, or none for the promise in the place of given-back blocks that are
@@ -107,9 +112,11 @@ impl Sequences {
         let cutback = Cutback::of(core, sequence, &self.tickets, positions);
         let copy = cutback.copy_credit && !sequence.copy_credit;
         let charge = cutback.unsure + u32::from(copy);
-        core.credits
-            .reserve(charge)
-            .map_err(|available| core.shortfall(charge as usize, available))?;
+        core.credits.reserve(charge).map_err(|available| {
+            let refused = core.shortfall(charge as usize, available);
+            core.count_refusal(refused);
+            refused
+        })?;
         cutback.apply(core, sequence);
         if sequence.copy_credit && !cutback.copy_credit {
             core.credits.unreserve(1);

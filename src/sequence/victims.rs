@@ -17,7 +17,7 @@ pub struct Victim {
     /// Which.
     pub handle: Handle,
     /// Blocks that become available by its end, if those before it in the list have ended: blocks that nobody else holds, and
-    /// its promise.
+    /// its promise. None, if its end only lets a later one free what both hold.
     pub blocks: usize,
 }
 
@@ -25,7 +25,8 @@ impl Sequences {
     /// Chooses whom to preempt so that `need` blocks become available, in the caller's order, and puts them into `victims` (which is
     /// cleared first). Returns how many blocks they free together: less than `need` if all of them do not free enough.
     ///
-    /// Skipped are those that free nothing: all they have is shared with sequences that stay. Changes nothing.
+    /// Skipped are those whose end frees nothing, not even with the others': all they have is shared with sequences that stay.
+    /// Changes nothing.
     ///
     /// # Errors
     /// [`Stale`]: a handle names nothing. The list is empty then.
@@ -41,8 +42,7 @@ impl Sequences {
         for &handle in order {
             self.registry.find(handle)?;
         }
-        let core = self.core();
-        // References that those chosen, and the one that is looked at, will give back.
+        // References that those looked at would give back.
         let mut given: HashMap<BlockId, u64> = HashMap::new();
         let mut freed = 0;
         for &handle in order {
@@ -60,20 +60,20 @@ impl Sequences {
             for block in sequence.chain.held() {
                 let given = given.entry(block).or_default();
                 *given += 1;
-                let references = core.state(block).load(Acquire).references();
-                blocks += usize::from(*given == references);
+                blocks += usize::from(*given == self.references(block));
             }
-            if blocks > 0 {
-                victims.push(Victim { handle, blocks });
-                freed += blocks;
-            } else {
-                for block in sequence.chain.held() {
-                    if let Some(given) = given.get_mut(&block) {
-                        *given -= 1;
-                    }
-                }
-            }
+            victims.push(Victim { handle, blocks });
+            freed += blocks;
         }
+        let goes = |block| given.get(&block).copied() == Some(self.references(block));
+        victims.retain(|victim| {
+            let sequence = self.registry.get(victim.handle);
+            victim.blocks > 0 || sequence.is_ok_and(|(_, it)| it.chain.held().any(goes))
+        });
         Ok(freed)
+    }
+
+    fn references(&self, block: BlockId) -> u64 {
+        self.core().state(block).load(Acquire).references()
     }
 }

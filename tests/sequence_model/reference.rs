@@ -529,8 +529,10 @@ impl Registry {
 
     fn extend(&mut self, pool: &mut Model, name: Name, until: Until) -> Result<Grown, Fault> {
         let need = self.need(pool, name, until).inspect_err(|fault| {
-            let short = matches!(fault, Fault::Refused(Refusal::Shortfall { .. }));
-            self.refused_appends += u64::from(short);
+            if let Fault::Refused(refusal) = *fault {
+                self.refused_appends += 1;
+                pool.count_refusal(refusal);
+            }
         })?;
         let size = self.block_size;
         let blocks = need.entries + usize::from(need.copy);
@@ -727,7 +729,12 @@ impl Registry {
         let promise = parent.promise + lookahead;
         let charge = children * (promise + usize::from(partial)) + usize::from(own_copy);
         if parent.conservative {
-            self.within_budget(pool, children * blocks + charge, true)?;
+            self.within_budget(pool, children * blocks + charge, true)
+                .inspect_err(|fault| {
+                    if let Fault::Refused(refusal) = *fault {
+                        pool.count_refusal(refusal);
+                    }
+                })?;
         }
         pool.reserve(0, charge)?;
         let mut shared = parent.line.clone();
@@ -808,7 +815,7 @@ impl Registry {
         let paid = (unpublished && keep > whole)
             || sequence.growth != Growth::OnDemand
             || sequence.copy_credit;
-        let copies = seen && paid;
+        let copies = seen && paid && to < sequence.cap;
         let copy = copies && !sequence.copy_credit;
         let dropped = &table[keep..];
         let sure = dropped.iter().filter(|&&id| is_alone(pool, id)).count();
@@ -818,11 +825,12 @@ impl Registry {
         };
         let needed = unsure + usize::from(copy);
         if needed > pool.available() {
-            return Err(Refusal::Shortfall {
+            let refusal = Refusal::Shortfall {
                 needed,
                 available: pool.available(),
-            }
-            .into());
+            };
+            pool.count_refusal(refusal);
+            return Err(refusal.into());
         }
         pool.set_aside(needed);
 
@@ -891,11 +899,15 @@ impl Registry {
         self.sequences.remove(&name).ok_or(Fault::Stale)
     }
 
-    pub(crate) fn attach(&mut self, sequence: Sequence) -> Result<Name, (Fault, Box<Sequence>)> {
+    pub(crate) fn attach(
+        &mut self,
+        mut sequence: Sequence,
+    ) -> Result<Name, (Fault, Box<Sequence>)> {
         if let Err(fault) = self.room(1) {
             return Err((fault, Box::new(sequence)));
         }
         let name = self.draw();
+        sequence.changed_from = 0;
         self.sequences.insert(name, sequence);
         Ok(name)
     }
@@ -1050,12 +1062,16 @@ impl Registry {
                     .count()
             };
             let blocks = gone(&with_this) - gone(&given) + sequence.credits();
-            if blocks > 0 {
-                chosen.push((name, blocks));
-                free += blocks;
-                given = with_this;
-            }
+            chosen.push((name, blocks));
+            free += blocks;
+            given = with_this;
         }
+        // Of those that free nothing, the ones without which a later one would not either.
+        chosen.retain(|&(name, blocks)| {
+            let line = &self.sequences[&name].line;
+            let all = |id: &u32| given.get(id) == Some(&pool.references(*id));
+            blocks > 0 || line.table.iter().chain(&line.found).any(all)
+        });
         Ok((chosen, free))
     }
 }
