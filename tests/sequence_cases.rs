@@ -1643,3 +1643,30 @@ fn c085_released_blocks_are_usable_at_once() {
     on.counts(8, 0, 0);
     on.audit(&[]);
 }
+
+// ---- beside the cases
+
+#[test]
+fn branches_that_share_all_they_have_are_preempted_together() {
+    let pool = pool(4, 4);
+    let mut on = On::new(&pool);
+    let parent = on.admitted("P8").expect("room").handle;
+    let mut children = [Handle::NONE; 2];
+    on.seqs
+        .fork(parent, &mut children)
+        .expect("nothing is promised");
+    let [child, other] = children;
+    let mut victims = Vec::new();
+    // The third keeps what the two give up.
+    let freed = on.seqs.select_victims(&[parent, child], 1, &mut victims);
+    assert_eq!((freed, victims.len()), (Ok(0), 0));
+    let order = [parent, child, other];
+    let freed = on.seqs.select_victims(&order, 1, &mut victims);
+    assert_eq!(freed, Ok(2));
+    let chosen: Vec<_> = victims.iter().map(|v| (v.handle, v.blocks)).collect();
+    assert_eq!(chosen, [(parent, 0), (child, 0), (other, 2)]);
+    for victim in victims {
+        on.seqs.preempt(victim.handle).expect("it lives");
+    }
+    assert_eq!(pool.report().free, 4);
+}

@@ -3,7 +3,7 @@
 //! | what | where |
 //! | --- | --- |
 //! | names, slots, labels | `handle`, `registry`, `labels` |
-//! | one sequence: cursor, table, promise; what is known and computed | `sequence`, `seal` |
+//! | one sequence: cursor, table, promise; what is known and computed | `sequence`, `seal`, `pending` |
 //! | admission and its budgets | `growth`, `admission` |
 //! | growth in steps, copy tickets | `append`, `step`, `ticket` |
 //! | telling tokens and progress | `marks` |
@@ -21,6 +21,7 @@ mod growth;
 mod handle;
 mod labels;
 mod marks;
+mod pending;
 mod registry;
 mod seal;
 #[expect(clippy::module_inception, reason = "the file is about one sequence")]

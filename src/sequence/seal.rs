@@ -4,9 +4,8 @@
 //! order: a scheduler that overlaps steps learns a token after the step that computed its position. A sealed block is published
 //! at once; its tokens are kept only until then.
 
-use alloc::vec::Vec;
-
 use super::error::OutOfMemory;
+use super::pending::Pending;
 use crate::error::{Field, LengthMismatch};
 use crate::pool::{Core, Purse, RawChain, Stopped, Worker};
 use crate::prefix::{Contents, ExtraKey, Prompt};
@@ -30,13 +29,12 @@ pub(super) struct Seal {
     /// Positions whose K/V is written.
     pub(super) computed: usize,
     pub(super) publishing: Publishing,
-    /// While publishing is on: the tokens from `start` on are those of the known positions behind the published blocks.
-    tokens: Vec<u32>,
-    start: usize,
+    /// While publishing is on: the tokens of the known positions behind the published blocks.
+    tokens: Pending<u32>,
     /// One for each whole known block behind the published ones, or empty for none.
-    extra: Vec<ExtraKey>,
+    extra: Pending<ExtraKey>,
     /// Likewise, if the engine supplies chain keys.
-    keys: Vec<u64>,
+    keys: Pending<u64>,
     /// Whether it does; not known before the first whole block.
     keyed: Option<bool>,
 }
@@ -47,10 +45,9 @@ impl Seal {
             known: 0,
             computed: 0,
             publishing: Publishing::Off,
-            tokens: Vec::new(),
-            start: 0,
-            extra: Vec::new(),
-            keys: Vec::new(),
+            tokens: Pending::new(),
+            extra: Pending::new(),
+            keys: Pending::new(),
             keyed: None,
         }
     }
@@ -189,9 +186,9 @@ impl Seal {
         blocks: usize,
     ) -> bool {
         let contents = Contents {
-            tokens: &self.tokens[self.start..][..blocks * core.block_size],
-            extra: self.extra.get(..blocks).unwrap_or_default(),
-            keys: self.keys.get(..blocks).unwrap_or_default(),
+            tokens: &self.tokens.as_slice()[..blocks * core.block_size],
+            extra: self.extra.as_slice().get(..blocks).unwrap_or_default(),
+            keys: self.keys.as_slice().get(..blocks).unwrap_or_default(),
         };
         let mut purse = Purse::available(&core.credits);
         let published = core.publish(worker, chain, &contents, blocks, &mut purse);
@@ -210,13 +207,9 @@ impl Seal {
 
     /// The first `blocks` are published: nothing of them is needed any more.
     fn consume(&mut self, blocks: usize, block_size: usize) {
-        self.start += blocks * block_size;
-        self.extra.drain(..blocks.min(self.extra.len()));
-        self.keys.drain(..blocks.min(self.keys.len()));
-        if self.start * 2 >= self.tokens.len() {
-            self.tokens.drain(..self.start);
-            self.start = 0;
-        }
+        self.tokens.consume(blocks * block_size);
+        self.extra.consume(blocks);
+        self.keys.consume(blocks);
     }
 
     /// The sequence has `to` positions now, and its chain `published` blocks. `restored` gives the tokens between them, if the
@@ -242,7 +235,7 @@ impl Seal {
                 None => self.known = base,
             }
         } else {
-            self.tokens.truncate(self.start + self.known - base);
+            self.tokens.truncate(self.known - base);
             let whole = self.known / block_size - published;
             self.extra.truncate(whole);
             self.keys.truncate(whole);
@@ -252,15 +245,15 @@ impl Seal {
     /// A branch's copy.
     pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), OutOfMemory> {
         self.clear();
-        let tokens = &other.tokens[other.start..];
+        let tokens = other.tokens.as_slice();
         let enough = self.tokens.try_reserve(tokens.len());
         let enough = enough.and(self.extra.try_reserve(other.extra.len()));
         enough
             .and(self.keys.try_reserve(other.keys.len()))
             .map_err(|_| OutOfMemory)?;
         self.tokens.extend_from_slice(tokens);
-        self.extra.extend_from_slice(&other.extra);
-        self.keys.extend_from_slice(&other.keys);
+        self.extra.extend_from_slice(other.extra.as_slice());
+        self.keys.extend_from_slice(other.keys.as_slice());
         self.known = other.known;
         self.computed = other.computed;
         self.publishing = other.publishing;
@@ -279,7 +272,6 @@ impl Seal {
 
     fn forget(&mut self) {
         self.tokens.clear();
-        self.start = 0;
         self.extra.clear();
         self.keys.clear();
     }
@@ -289,7 +281,7 @@ impl Seal {
         let marks = self.known.max(self.computed) <= positions
             && published * block_size <= self.known.min(self.computed);
         let on = self.publishing == Publishing::On;
-        marks && (!on || self.tokens.len() - self.start == self.known - published * block_size)
+        marks && (!on || self.tokens.len() == self.known - published * block_size)
     }
 }
 

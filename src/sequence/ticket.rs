@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use hashbrown::HashMap;
+
 use super::error::{AppendError, OutOfMemory, Stale};
 use super::handle::{Handle, Name};
 use crate::block::BlockId;
@@ -44,6 +46,8 @@ pub(super) struct Tickets {
     places: Vec<Pending>,
     /// The next place to be used is the last.
     vacant: Vec<u32>,
+    /// The place of each destination: a block is taken for one copy.
+    destinations: HashMap<BlockId, u32>,
 }
 
 impl Tickets {
@@ -58,6 +62,11 @@ impl Tickets {
             let enough = self.places.try_reserve(1);
             enough
                 .and(self.vacant.try_reserve(place + 1))
+                .map_err(|_| OutOfMemory)?;
+            // Twice as many as there are: then places of removed ones are cleared in place, and it does not grow.
+            let room = 2 * (place + 1) - self.destinations.len();
+            self.destinations
+                .try_reserve(room)
                 .map_err(|_| OutOfMemory)?;
             self.places.push(Pending {
                 name: Name::NONE,
@@ -123,6 +132,8 @@ impl Tickets {
         let counted = core.hold(dst, 1);
         debug_assert!(counted.is_ok());
         pending.held.extend([src, dst]);
+        self.destinations
+            .insert(dst, u32::try_from(place).unwrap_or(u32::MAX));
         if mutant("ticket-lets-source-go") {
             pending.held.retain(|&mut block| block != src);
             core.release(core::iter::once(src));
@@ -147,14 +158,13 @@ impl Tickets {
         };
         let state = core.state(block).load(order);
         state.is_private_alone()
-            || !state.is_published() && state.references() == 1 + self.copies_into(block, offset)
+            || !state.is_published() && state.references() == 2 && self.copies_into(block, offset)
     }
 
-    /// Pending copies to a block that end before an offset.
-    fn copies_into(&self, block: BlockId, offset: usize) -> u64 {
-        let into =
-            |pending: &&Pending| pending.held.last() == Some(&block) && pending.positions <= offset;
-        self.places.iter().filter(into).count() as u64
+    /// Whether a pending copy to a block ends before an offset.
+    fn copies_into(&self, block: BlockId, offset: usize) -> bool {
+        let place = self.destinations.get(&block);
+        place.is_some_and(|&place| self.places[place as usize].positions <= offset)
     }
 
     /// The copy has been made: gives the references back, and says whose it was.
@@ -166,6 +176,9 @@ impl Tickets {
             .filter(|pending| pending.name == ticket.name && ticket.name != Name::NONE)
             .ok_or(Stale)?;
         pending.name = Name::NONE;
+        if let Some(dst) = pending.held.last() {
+            self.destinations.remove(dst);
+        }
         core.release(pending.held.drain(..).rev());
         self.vacant.push(u32::try_from(place).unwrap_or(u32::MAX));
         Ok(pending.owner)
