@@ -101,9 +101,10 @@ pub use prefix::{
 pub use report::{PoolReport, SequencesReport};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
-    ComputedError, CopyTicket, Cost, Detached, Failure, Growth, Handle, HitStatistics, NotNext,
-    OutOfMemory, ReadError, SequenceState, Sequences, SequencesConfig, SequencesInconsistency,
-    Stale, Step, TableChange, TokensError, TooManySequences, TooShort, TruncateError, Victim,
+    ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached, Failure, Growth, Handle,
+    HitStatistics, NotNext, OutOfMemory, ReadError, SequenceState, Sequences, SequencesConfig,
+    SequencesInconsistency, Stale, Step, TableChange, TokensError, TooManySequences, TooShort,
+    TruncateError, Victim,
 };
 
 #[cfg(loom)]

@@ -1383,7 +1383,7 @@ fn c054_one_bad_block_two_users() {
     // What comes after it cannot be found either.
     on.append(a, "R16").expect("it fits");
     assert_eq!(on.computed(a, 80), (0, 0));
-    assert_eq!(on.seqs.report().unpublished, 1);
+    assert_eq!(on.seqs.report().publishing_ended, 1);
     // The recompute takes new blocks from token 32 on, which can be shared again.
     on.seqs.truncate(b, 32).expect("at a border");
     on.append(b, "P64").map(|_| ()).expect("it fits");

@@ -329,7 +329,7 @@ fn a_handle_that_names_nothing_is_stale_in_every_call() {
             assert_eq!(seqs.release(handle), Err(Stale));
             assert_eq!(seqs.preempt(handle), Err(Stale));
             assert_eq!(seqs.adopt_duplicates(handle), Err(Stale));
-            assert_eq!(seqs.detach(handle).map(|_| ()), Err(Stale));
+            assert_eq!(seqs.detach(handle).map(|_| ()), Err(Stale.into()));
             assert_eq!(seqs.state(handle), Err(Stale));
             assert_eq!(seqs.table(handle), Err(Stale));
             assert_eq!(seqs.dirty(handle), Err(Stale));
@@ -366,7 +366,11 @@ fn no_sequence_is_found_where_there_is_none() {
             Err(AppendError::Stale(Stale))
         );
         assert_eq!(seqs.computed(handle, 0), Err(ComputedError::Stale(Stale)));
-        assert_eq!(seqs.detach(handle).map(|_| ()), Err(Stale), "{handle:?}");
+        assert_eq!(
+            seqs.detach(handle).map(|_| ()),
+            Err(Stale.into()),
+            "{handle:?}"
+        );
         assert_eq!(seqs.fork(handle, &mut []), Err(BranchError::Stale(Stale)));
     }
     assert_eq!((seqs.len(), seqs.handles().next()), (0, None));

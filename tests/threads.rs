@@ -371,9 +371,11 @@ impl Scheduler {
                 }
             }
             18 => {
-                self.living.retain(|&other| other != handle);
-                let detached = self.seqs.detach(handle).unwrap();
-                between.lock().unwrap().push(detached);
+                // Unless a copy into it is under way.
+                if let Ok(detached) = self.seqs.detach(handle) {
+                    self.living.retain(|&other| other != handle);
+                    between.lock().unwrap().push(detached);
+                }
             }
             _ => {
                 self.living.retain(|&other| other != handle);

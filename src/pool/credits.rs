@@ -76,6 +76,15 @@ impl Credits {
         self.withdraw(n, n, 0)
     }
 
+    /// Sets up to `n` credits aside, as many as there are; returns how many.
+    pub(crate) fn reserve_up_to(&self, n: u32) -> u32 {
+        let mut wanted = n;
+        while let Err(available) = self.reserve(wanted) {
+            wanted = wanted.min(available);
+        }
+        wanted
+    }
+
     /// Sets `n` credits aside if `kept` more stay available, or says how many are.
     pub(crate) fn reserve_above(&self, n: u32, kept: u32) -> Result<(), u32> {
         self.withdraw(n, n, kept)
@@ -174,6 +183,10 @@ mod tests {
         assert_eq!(now(), (7, 0));
         credits.deposit(3);
         assert_eq!(now(), (10, 0));
+        assert_eq!(credits.reserve_up_to(4), 4);
+        assert_eq!(credits.reserve_up_to(9), 6);
+        assert_eq!(credits.reserve_up_to(9), 0);
+        credits.unreserve(10);
         assert_eq!(credits.reserve_above(8, 3), Err(10));
         assert_eq!(credits.reserve_above(7, 3), Ok(()));
         assert_eq!(now(), (3, 7));

@@ -59,7 +59,7 @@ pub struct SequencesReport {
     /// Duplicates that were put into tables.
     pub adopted: u64,
     /// Sequences whose publishing could not go on.
-    pub unpublished: u64,
+    pub publishing_ended: u64,
 }
 
 impl Sequences {
@@ -93,7 +93,7 @@ impl Sequences {
             refused_appends: statistics.refused_appends,
             copies: statistics.copies,
             adopted: statistics.adopted,
-            unpublished: statistics.unpublished,
+            publishing_ended: statistics.unpublished,
         }
     }
 }
@@ -185,7 +185,7 @@ impl fmt::Display for SequencesReport {
             ("preemptions", self.preemptions),
             ("refused appends", self.refused_appends),
             ("adopted duplicates", self.adopted),
-            ("publishing ended", self.unpublished),
+            ("publishing ended", self.publishing_ended),
         ] {
             super::number(f, name, n)?;
         }

@@ -132,6 +132,8 @@ impl Sequences {
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
+    ///
+    /// A walk over what is found of the prompt; with a conservative budget also a look at every slot.
     pub fn check(&self, request: &Admit<'_>) -> Result<Cost, AdmitError> {
         let core = self.core();
         let prompt = &request.prompt;
@@ -170,7 +172,8 @@ impl Sequences {
     /// `available` count the blocks that were to be paid, or with a conservative budget tables and promises. Nothing changes but the
     /// count of refusals. [`AdmitError::LengthMismatch`], [`AdmitError::TooManySequences`], [`AdmitError::OutOfMemory`].
     ///
-    /// One walk to count, one to hold: a few cache lines a block found. Allocates if the buffers of its slot are too small.
+    /// One walk to count, one to hold: a few cache lines a block found; with a conservative budget also a look at every slot.
+    /// Allocates if the buffers of its slot are too small.
     pub fn admit(&mut self, request: &Admit<'_>) -> Result<Admitted, AdmitError> {
         let cost = self.check(request).inspect_err(|&error| {
             if let AdmitError::Refused(refused) = error {

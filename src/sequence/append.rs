@@ -121,7 +121,7 @@ impl Need {
     /// when the blocks are there.
     fn pay(&self, core: &Core, sequence: &mut Sequence) -> Result<u32, Refused> {
         if let Growth::Ahead(blocks) = sequence.growth {
-            // Drawing on the promise and then making it up is taking all from what is available.
+            // If there is room for all, drawing on the promise and then making it up is taking all from what is available.
             let missing = count(blocks) - sequence.promise;
             let taken = self.unpaid() + self.promised;
             let all = taken.saturating_add(missing);
@@ -134,6 +134,9 @@ impl Need {
             .withdraw_available(self.unpaid())
             .map_err(|available| core.shortfall(self.unpaid() as usize, available))?;
         sequence.promise -= self.promised;
+        if let (Growth::Ahead(blocks), true) = (sequence.growth, self.entries > 0) {
+            sequence.promise += core.credits.reserve_up_to(count(blocks) - sequence.promise);
+        }
         Ok(self.promised + u32::from(self.copy_credit))
     }
 
@@ -195,10 +198,11 @@ impl Sequences {
     /// blocks must be copied or zeroed before, which entries of the block tables changed, and who got nothing. A failure of one
     /// does not touch the others.
     ///
-    /// Inside a block a few nanoseconds a sequence; at a block border as taking a block. No allocation in steady state.
+    /// Inside a block a few nanoseconds a sequence; at a block border as taking a block; the copy of a published block holds its path
+    /// meanwhile, one read-modify-write for each block of it. No allocation in steady state.
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut Step) {
         out.clear();
-        out.expect(batch.len());
+        out.make_room(batch.len());
         for (index, &(handle, n)) in batch.iter().enumerate() {
             if !self.append_within(handle, n, out) {
                 if let Err(error) = self.extend(index, handle, Until::Append(n), out) {

@@ -8,6 +8,7 @@ use super::end::Detached;
 use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence, count};
+use super::ticket::Tickets;
 use crate::block::BlockId;
 use crate::pool::{Core, Holder, Holds, Inconsistency, address};
 
@@ -86,7 +87,7 @@ impl Sequences {
     /// Looks at everything. Allocates.
     pub fn audit(&self, others: &[&dyn Holder]) -> Result<(), SequencesInconsistency> {
         for (cursor, sequence) in self.registry.iter() {
-            check(self.core(), cursor, sequence)?;
+            check(self.core(), &self.tickets, cursor, sequence)?;
         }
         let mut holders = alloc::vec![self as &dyn Holder];
         holders.extend_from_slice(others);
@@ -96,7 +97,12 @@ impl Sequences {
     }
 }
 
-fn check(core: &Core, cursor: &Cursor, sequence: &Sequence) -> Result<(), SequencesInconsistency> {
+fn check(
+    core: &Core,
+    tickets: &Tickets,
+    cursor: &Cursor,
+    sequence: &Sequence,
+) -> Result<(), SequencesInconsistency> {
     let handle = cursor.handle;
     let block_size = core.block_size;
     let (chain, positions) = (&sequence.chain, cursor.positions);
@@ -125,7 +131,12 @@ fn check(core: &Core, cursor: &Cursor, sequence: &Sequence) -> Result<(), Sequen
         Growth::Ahead(blocks) => sequence.promise <= count(blocks),
         Growth::OnDemand => sequence.promise == 0,
     };
-    if !kept {
+    // The next write makes a copy: it is paid, if anything is promised.
+    let (entry, offset) = (positions / block_size, positions % block_size);
+    let copies = sequence.has_partial_tail(positions, block_size)
+        && !tickets.is_alone_in(core, table[entry], offset);
+    let paid = sequence.copy_credit || sequence.growth == Growth::OnDemand;
+    if !kept || copies && !paid {
         return Err(SequencesInconsistency::Promise { handle });
     }
     Ok(())

@@ -1,14 +1,14 @@
 //! The end of a sequence, or of its time in this registry.
 
 use super::Sequences;
-use super::error::{AttachError, Stale};
+use super::error::{AttachError, CopyPending, DetachError, Stale};
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence};
 use crate::error::{Returned, WrongPool};
 use crate::pool::BlockPool;
 
 impl Sequences {
-    /// Ends a sequence: its published blocks become idle, the others free, unless others hold them, and what is left of its promise
+    /// Ends a sequence: what is sealed is published, its published blocks become idle, the others free, unless others hold them, and what is left of its promise
     /// is available again. The handle names nothing from now on.
     ///
     /// # Errors
@@ -17,8 +17,14 @@ impl Sequences {
     /// One read-modify-write a block. No allocation.
     pub fn release(&mut self, handle: Handle) -> Result<(), Stale> {
         let slot = self.registry.find(handle)?;
+        let core = &*self.pool.core;
         let (_, sequence) = self.registry.get_mut(handle)?;
-        sequence.release(&self.pool.core);
+        // What waited while others referred to it.
+        let ended = sequence
+            .seal
+            .publish(core, &mut self.worker, &mut sequence.chain);
+        self.statistics.unpublished += u64::from(ended);
+        sequence.release(core);
         self.registry.leave(slot);
         Ok(())
     }
@@ -41,6 +47,8 @@ impl Sequences {
     ///
     /// # Errors
     /// [`Stale`].
+    ///
+    /// A look at each published block, and one read-modify-write for each adopted one. No allocation.
     pub fn adopt_duplicates(&mut self, handle: Handle) -> Result<usize, Stale> {
         let (_, sequence) = self.registry.get_mut(handle)?;
         let adopted = sequence
@@ -54,14 +62,19 @@ impl Sequences {
     }
 
     /// Takes a sequence out of this registry with all that it holds, to be [attached](Self::attach) to another one of the same pool, on
-    /// another thread if need be. The handle names nothing from now on. Copies that are pending stay with this registry; until they are
-    /// reported here, their destination counts as shared.
+    /// another thread if need be. The handle names nothing from now on.
     ///
     /// # Errors
-    /// [`Stale`].
-    pub fn detach(&mut self, handle: Handle) -> Result<Detached, Stale> {
+    /// [`DetachError::CopyPending`]: a copy into one of its blocks has not been reported to [`copied`](Self::copied).
+    /// [`DetachError::Stale`].
+    ///
+    /// A look at each block while copies are pending. Allocates nothing.
+    pub fn detach(&mut self, handle: Handle) -> Result<Detached, DetachError> {
         let slot = self.registry.find(handle)?;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
+        if self.tickets.copies_into_any(&sequence.chain.ids) {
+            return Err(CopyPending.into());
+        }
         let vacant = Sequence::vacant(&self.pool.core);
         let label = sequence.label;
         let detached = Detached {
@@ -79,6 +92,8 @@ impl Sequences {
     ///
     /// # Errors
     /// [`AttachError::WrongPool`], [`AttachError::TooManySequences`]; the sequence comes back.
+    ///
+    /// A few moves, whatever its length. Allocates nothing.
     #[expect(
         clippy::result_large_err,
         reason = "the error is the sequence itself; boxing it would allocate"

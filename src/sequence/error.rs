@@ -110,6 +110,17 @@ impl fmt::Display for NotNext {
 }
 impl Error for NotNext {}
 
+/// A copy into one of the sequence's blocks is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CopyPending;
+
+impl fmt::Display for CopyPending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a copy into one of its blocks has not been reported as made")
+    }
+}
+impl Error for CopyPending {}
+
 /// The caller's slice has no room for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -214,6 +225,15 @@ one_of! {
         Beyond(Beyond),
         /// The slice is too short.
         TooShort(TooShort),
+    }
+}
+one_of! {
+    /// Why a sequence was not taken out.
+    DetachError {
+        /// No such sequence.
+        Stale(Stale),
+        /// A copy is under way.
+        CopyPending(CopyPending),
     }
 }
 one_of! {

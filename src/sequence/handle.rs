@@ -18,7 +18,7 @@ pub(crate) const MAX_SLOTS: usize = (1 << SLOT_BITS) - 1;
 /// ```
 /// Epochs are drawn from the pool, so that no two names of it are equal, whichever registry gave them; those of different
 /// shards begin far apart.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Name(u64);
 
 impl Name {
@@ -43,7 +43,7 @@ impl Name {
 /// The engine's request id is only a label: a late call for an earlier run of the same request has an old handle, and is answered
 /// [`Stale`](crate::Stale). No two sequences of a pool ever have equal handles, and those of pools with different
 /// [`ShardId`](crate::ShardId)s are far apart: so give each pool its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub(super) Name);
 
 impl Handle {
@@ -56,7 +56,7 @@ impl Handle {
         self.0.slot()
     }
 
-    /// Which use of the slot.
+    /// Which sequence or copy of the pool it was, counted through all of its registries.
     #[must_use]
     pub const fn epoch(self) -> u64 {
         self.0.epoch()

@@ -38,8 +38,9 @@ pub use self::audit::SequencesInconsistency;
 pub use self::config::SequencesConfig;
 pub use self::end::Detached;
 pub use self::error::{
-    AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, ComputedError, NotNext,
-    OutOfMemory, ReadError, Stale, TokensError, TooManySequences, TooShort, TruncateError,
+    AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, ComputedError,
+    CopyPending, DetachError, NotNext, OutOfMemory, ReadError, Stale, TokensError,
+    TooManySequences, TooShort, TruncateError,
 };
 pub use self::growth::{Budget, Growth};
 pub use self::handle::Handle;
@@ -59,7 +60,8 @@ use crate::pool::{BlockPool, Core, Worker};
 /// The sequences of one scheduler over one pool.
 ///
 /// A registry has one owner; many may share a pool, one for each scheduler thread. What a sequence holds is given back when it is
-/// released, preempted, or dropped with the registry.
+/// released, preempted, or dropped with the registry, and so is what pending copies hold: the engine must be done with them before
+/// it drops the registry.
 pub struct Sequences {
     pool: BlockPool,
     worker: Worker,

@@ -101,7 +101,7 @@ impl Step {
     }
 
     /// Makes room for a batch of single positions at once. If there is no memory, each sequence is told by itself.
-    pub(super) fn expect(&mut self, sequences: usize) {
+    pub(super) fn make_room(&mut self, sequences: usize) {
         let _ = self.slots.try_reserve(sequences);
         let _ = self.failures.try_reserve(sequences);
     }

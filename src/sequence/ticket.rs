@@ -161,6 +161,11 @@ impl Tickets {
             || !state.is_published() && state.references() == 2 && self.copies_into(block, offset)
     }
 
+    /// Whether a pending copy goes to a block of a table.
+    pub(super) fn copies_into_any(&self, table: &[BlockId]) -> bool {
+        !self.destinations.is_empty() && table.iter().any(|it| self.destinations.contains_key(it))
+    }
+
     /// Whether a pending copy to a block ends before an offset.
     fn copies_into(&self, block: BlockId, offset: usize) -> bool {
         let place = self.destinations.get(&block);

@@ -48,6 +48,23 @@ impl Cutback {
         }
     }
 
+    /// Whether the next write's copy takes a credit that is not there yet.
+    const fn needs_copy_credit(&self, sequence: &Sequence) -> bool {
+        self.copy_credit && !sequence.copy_credit
+    }
+
+    /// Whether a given-back block pays it: within a cap all of them go back into the promise.
+    const fn freed_pay_copy(&self, sequence: &Sequence) -> bool {
+        let capped = matches!(sequence.growth, Growth::Cap(_));
+        self.needs_copy_credit(sequence) && self.sure > 0 && !capped
+    }
+
+    /// Credits that must be available.
+    const fn charge(&self, sequence: &Sequence) -> u32 {
+        let copy = self.needs_copy_credit(sequence) && !self.freed_pay_copy(sequence);
+        self.unsure + copy as u32
+    }
+
     /// Entries that the table keeps.
     const fn entries(&self) -> usize {
         self.whole + (self.rest > 0) as usize
@@ -69,13 +86,14 @@ impl Cutback {
         );
         let credits = sequence.chain.truncate(core, self.entries())
             + sequence.chain.unpublish(core, self.whole);
+        let copy = u32::from(self.freed_pay_copy(sequence));
         let promised = match sequence.growth {
             Growth::Cap(_) => self.sure,
-            Growth::Ahead(blocks) => credits.min(count(blocks) - sequence.promise),
+            Growth::Ahead(blocks) => (credits - copy).min(count(blocks) - sequence.promise),
             Growth::OnDemand => 0,
         };
-        core.credits.deposit_reserved(promised);
-        core.credits.deposit(credits - promised);
+        core.credits.deposit_reserved(promised + copy);
+        core.credits.deposit(credits - promised - copy);
         sequence.promise += promised + self.unsure;
         sequence.changed_from = sequence.changed_from.min(self.entries());
     }
@@ -94,8 +112,9 @@ impl Sequences {
     /// [`computed`](Self::computed) only up to `positions`.
     ///
     /// # Errors
-    /// [`TruncateError::Refused`] if there is no credit for that copy, or none for the promise in the place of given-back blocks that are
-    /// published or shared; taking back what was never published or shared cannot fail. [`TruncateError::Stale`],
+    /// [`TruncateError::Refused`] if neither a given-back block nor what is available pays that copy, or with a cap nothing pays the
+    /// promise in the place of given-back blocks that are published or shared; taking back what was never published or shared cannot
+    /// fail. [`TruncateError::Stale`],
     /// [`TruncateError::Beyond`].
     ///
     /// One read-modify-write for each shared or published block given back. No allocation.
@@ -110,8 +129,7 @@ impl Sequences {
             .into());
         }
         let cutback = Cutback::of(core, sequence, &self.tickets, positions);
-        let copy = cutback.copy_credit && !sequence.copy_credit;
-        let charge = cutback.unsure + u32::from(copy);
+        let charge = cutback.charge(sequence);
         core.credits.reserve(charge).map_err(|available| {
             let refused = core.shortfall(charge as usize, available);
             core.count_refusal(refused);

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kvblock::{
     Admit, AdmitError, AppendError, AttachError, BlockPool, BranchError, Budget, ComputedError,
-    Contents, CopyTicket, Detached, Growth, Handle, Holder, PoolConfig, Prompt, Proof, ReadError,
-    Sequences, SequencesConfig, Stale, Step, TokensError, TruncateError,
+    Contents, CopyTicket, DetachError, Detached, Growth, Handle, Holder, PoolConfig, Prompt, Proof,
+    ReadError, Sequences, SequencesConfig, Stale, Step, TokensError, TruncateError,
 };
 
 use crate::ops::{
@@ -867,7 +867,10 @@ impl<'p> Scene<'p> {
         } else {
             twin.real.release(handle)
         };
-        let expected = twin.model.release(&mut self.under.model, name, preempt);
+        let full = full_index_now(&self.scheduling, twin, &self.under.model);
+        let expected = twin
+            .model
+            .release(&mut self.under.model, name, preempt, full);
         assert_eq!(got.map_err(|Stale| Fault::Stale), expected, "release");
         if expected.is_ok() {
             self.parted(on, handle);
@@ -881,13 +884,19 @@ impl<'p> Scene<'p> {
             return;
         };
         let twin = &mut self.twins[on];
-        match (twin.real.detach(handle), twin.model.detach(name)) {
+        let got = twin.real.detach(handle).map_err(|error| match error {
+            DetachError::Stale(Stale) => Fault::Stale,
+            DetachError::CopyPending(_) => Fault::CopyPending,
+            other => panic!("{other:?}"),
+        });
+        match (got, twin.model.detach(name)) {
             (Ok(real), Ok(model)) => {
                 self.detached.push((real, model, name));
                 self.parted(on, handle);
                 self.saw("detached");
             }
-            (Err(Stale), Err(Fault::Stale)) => {}
+            (Err(Fault::Stale), Err(Fault::Stale)) => {}
+            (Err(Fault::CopyPending), Err(Fault::CopyPending)) => self.saw("detach refused"),
             (got, expected) => panic!("detach: {:?}, expected {expected:?}", got.map(|_| ())),
         }
     }
@@ -1114,7 +1123,7 @@ fn check_twin(twin: &Twin, pool: &Model) {
         refused_appends: report.refused_appends,
         copies: report.copies,
         adopted: report.adopted,
-        unpublished: report.unpublished,
+        unpublished: report.publishing_ended,
     };
     assert_eq!(got, model.figures(pool), "report");
     assert_eq!(
@@ -1186,6 +1195,17 @@ fn full_index(
     let before = twin.model.state(name).ok()?.published;
     let now = twin.real.state(handle).ok()?.published;
     Some(now.saturating_sub(before))
+}
+
+/// The same for a sequence that is gone: by what the pool has counted.
+fn full_index_now(scheduling: &Scheduling, twin: &Twin, pool: &Model) -> Option<usize> {
+    let equal = matches!(scheduling.pool.keys, Keys::Constant | Keys::EngineConstant);
+    if !equal || pool.published() < PLACES {
+        return None;
+    }
+    let (now, before) = (twin.real.pool().report(), pool.figures());
+    let published = now.stored + now.duplicates - before.stored - before.duplicates;
+    usize::try_from(published).ok()
 }
 
 fn refusal(error: kvblock::Refused) -> Fault {

@@ -25,6 +25,7 @@ pub(crate) enum Growth {
 pub(crate) enum Fault {
     Stale,
     Refused(Refusal),
+    CopyPending,
     CapReached { cap: usize, asked: usize },
     NotNext { at: usize, known: usize },
     Beyond { asked: usize, positions: usize },
@@ -537,7 +538,7 @@ impl Registry {
         let size = self.block_size;
         let blocks = need.entries + usize::from(need.copy);
         let sequence = self.sequences.get_mut(&name).expect("it was found");
-        // A standing promise is made up to its size again at each border, as a whole or not at all.
+        // A standing promise is made up to its size again at each border, as far as there is room.
         let missing = match sequence.growth {
             Growth::Ahead(standing) if need.entries > 0 => {
                 standing - (sequence.promise - need.promised)
@@ -546,10 +547,9 @@ impl Registry {
         };
         sequence.promise -= need.promised;
         pool.set_aside(need.unpaid);
-        if missing <= pool.available() {
-            pool.set_aside(missing);
-            sequence.promise += missing;
-        }
+        let made_up = missing.min(pool.available());
+        pool.set_aside(made_up);
+        sequence.promise += made_up;
         let mut credits = blocks;
         let mut taken = pool
             .take(&mut self.hand, &mut credits, blocks)
@@ -823,7 +823,10 @@ impl Registry {
             Growth::Cap(_) => dropped.len() - sure,
             Growth::Ahead(_) | Growth::OnDemand => 0,
         };
-        let needed = unsure + usize::from(copy);
+        // A block that comes back pays for the copy, if it is not promised.
+        let capped = matches!(sequence.growth, Growth::Cap(_));
+        let freed_pays = copy && sure > 0 && !capped;
+        let needed = unsure + usize::from(copy && !freed_pays);
         if needed > pool.available() {
             let refusal = Refusal::Shortfall {
                 needed,
@@ -853,7 +856,11 @@ impl Registry {
             }
             line.found.truncate(whole);
         }
-        let credits = pool.available() + pool.reserved() - credits;
+        let mut credits = pool.available() + pool.reserved() - credits;
+        if freed_pays {
+            credits -= 1;
+            pool.set_aside(1);
+        }
 
         let back = match sequence.growth {
             Growth::Cap(_) => sure,
@@ -888,7 +895,10 @@ impl Registry {
         pool: &mut Model,
         name: Name,
         preempt: bool,
+        full_at: Option<usize>,
     ) -> Result<(), Fault> {
+        self.get(name)?;
+        self.publish(pool, name, full_at);
         let sequence = self.sequences.remove(&name).ok_or(Fault::Stale)?;
         self.preemptions += u64::from(preempt);
         sequence.give_back(pool);
@@ -896,6 +906,14 @@ impl Registry {
     }
 
     pub(crate) fn detach(&mut self, name: Name) -> Result<Sequence, Fault> {
+        let table = &self.get(name)?.line.table;
+        if self
+            .tickets
+            .values()
+            .any(|ticket| table.contains(&ticket.copy.dst))
+        {
+            return Err(Fault::CopyPending);
+        }
         self.sequences.remove(&name).ok_or(Fault::Stale)
     }
 
