@@ -106,7 +106,7 @@ impl Sequences {
     /// A sequence with a cap keeps its promise, so the blocks go back into it. If the block at the end is partly kept and others see
     /// it, the next append will copy it: a published one, and a shared one of a sequence with a promise, takes the credit for that at
     /// this call. The tokens of a partly kept published block stay known, except in a pool that compares by
-    /// [`Proof::Digest`](crate::Proof::Digest): there they are to be told again.
+    /// [`Proof::Digest`]: there they are to be told again.
     ///
     /// Steps that are still under way may have written positions that go here: what they answer later must be reported to
     /// [`computed`](Self::computed) only up to `positions`.
