@@ -1,7 +1,8 @@
 //! What waits to be published, in order: added at the end, consumed from the start.
 
-use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+
+use super::error::OutOfMemory;
 
 /// A queue in one buffer, read as a slice. What is consumed is moved over later, so that each item is moved once on average.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ impl<T: Copy> Pending<T> {
         self.len() == 0
     }
 
-    pub(super) fn try_reserve(&mut self, n: usize) -> Result<(), TryReserveError> {
-        self.items.try_reserve(n)
+    pub(super) fn try_reserve(&mut self, n: usize) -> Result<(), OutOfMemory> {
+        self.items.try_reserve(n).map_err(|_| OutOfMemory)
     }
 
     /// There is room for them.

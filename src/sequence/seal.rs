@@ -59,11 +59,9 @@ impl Seal {
         block_size: usize,
     ) -> Result<(), OutOfMemory> {
         self.clear();
-        let enough = self.tokens.try_reserve(prompt.tokens.len() + block_size);
-        let enough = enough.and(self.extra.try_reserve(prompt.extra.len()));
-        enough
-            .and(self.keys.try_reserve(prompt.keys.len()))
-            .map_err(|_| OutOfMemory)
+        self.tokens.try_reserve(prompt.tokens.len() + block_size)?;
+        self.extra.try_reserve(prompt.extra.len())?;
+        self.keys.try_reserve(prompt.keys.len())
     }
 
     /// A new sequence, whose first `hit` blocks were found. There is room.
@@ -99,57 +97,25 @@ impl Seal {
         published: usize,
         block_size: usize,
     ) -> Result<(), Untold> {
-        let Contents {
-            tokens,
-            extra,
-            keys,
-        } = *contents;
-        let known = self.known + tokens.len();
-        let filled = known / block_size - self.known / block_size;
-        let keyed = self.keyed.unwrap_or(!keys.is_empty());
-        for (what, got, expected) in [
-            (
-                Field::Extra,
-                extra.len(),
-                if extra.is_empty() { 0 } else { filled },
-            ),
-            (Field::Keys, keys.len(), if keyed { filled } else { 0 }),
-        ] {
-            if got != expected {
-                return Err(Untold::LengthMismatch(LengthMismatch {
-                    what,
-                    expected,
-                    got,
-                }));
-            }
-        }
+        let known = self.known + contents.tokens.len();
+        // Whole known blocks behind the published ones, and those that these tokens fill. Most fill none: no division then.
+        let (before, filled) = if known < (published + 1) * block_size {
+            (0, 0)
+        } else {
+            let whole = self.known / block_size;
+            (whole - published, known / block_size - whole)
+        };
+        let keyed = self.keyed.unwrap_or(!contents.keys.is_empty());
+        // One for each filled block. Extra keys may be left out; chain keys may not, where there are any.
+        let extra = contents.extra.len();
+        check(Field::Extra, extra, if extra == 0 { 0 } else { filled })?;
+        check(
+            Field::Keys,
+            contents.keys.len(),
+            if keyed { filled } else { 0 },
+        )?;
         if self.publishing == Publishing::On {
-            // Blocks told before without a key of their own have none.
-            let before = self.known / block_size - published;
-            let extra_before = if extra.is_empty() || !self.extra.is_empty() {
-                0
-            } else {
-                before
-            };
-            let extra_of_these = if extra.is_empty() && !self.extra.is_empty() {
-                filled
-            } else {
-                0
-            };
-            let enough = self.tokens.try_reserve(tokens.len());
-            let enough = enough.and(
-                self.extra
-                    .try_reserve(extra_before + extra.len().max(extra_of_these)),
-            );
-            enough
-                .and(self.keys.try_reserve(keys.len()))
-                .map_err(|_| Untold::OutOfMemory(OutOfMemory))?;
-            self.tokens.extend_from_slice(tokens);
-            let none = |n| core::iter::repeat_n(ExtraKey::NONE, n);
-            self.extra.extend(none(extra_before));
-            self.extra.extend_from_slice(extra);
-            self.extra.extend(none(extra_of_these));
-            self.keys.extend_from_slice(keys);
+            self.keep(contents, before, filled)?;
         }
         self.known = known;
         if filled > 0 {
@@ -158,9 +124,29 @@ impl Seal {
         Ok(())
     }
 
-    /// Sealed blocks.
-    fn sealed(&self, block_size: usize) -> usize {
-        self.known.min(self.computed) / block_size
+    /// Puts tokens and keys to the others.
+    fn keep(
+        &mut self,
+        contents: &Contents<'_>,
+        before: usize,
+        filled: usize,
+    ) -> Result<(), OutOfMemory> {
+        self.tokens.try_reserve(contents.tokens.len())?;
+        if filled > 0 {
+            self.extra.try_reserve(before + filled)?;
+            self.keys.try_reserve(contents.keys.len())?;
+            let none = |n| core::iter::repeat_n(ExtraKey::NONE, n);
+            if !contents.extra.is_empty() {
+                // Blocks told before without a key of their own have none.
+                self.extra.extend(none(before - self.extra.len()));
+                self.extra.extend_from_slice(contents.extra);
+            } else if !self.extra.is_empty() {
+                self.extra.extend(none(filled));
+            }
+            self.keys.extend_from_slice(contents.keys);
+        }
+        self.tokens.extend_from_slice(contents.tokens);
+        Ok(())
     }
 
     /// Publishes what is sealed and not published. Duplicates are paid from what is available. Returns whether publishing ended
@@ -172,10 +158,15 @@ impl Seal {
         worker: &mut Worker,
         chain: &mut RawChain,
     ) -> bool {
-        let waiting = self.sealed(core.block_size).saturating_sub(chain.published);
-        waiting > 0
+        let sealed = self.known.min(self.computed);
+        sealed >= (chain.published + 1) * core.block_size
             && self.publishing == Publishing::On
-            && self.publish_some(core, worker, chain, waiting)
+            && self.publish_some(
+                core,
+                worker,
+                chain,
+                sealed / core.block_size - chain.published,
+            )
     }
 
     fn publish_some(
@@ -246,11 +237,9 @@ impl Seal {
     pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), OutOfMemory> {
         self.clear();
         let tokens = other.tokens.as_slice();
-        let enough = self.tokens.try_reserve(tokens.len());
-        let enough = enough.and(self.extra.try_reserve(other.extra.len()));
-        enough
-            .and(self.keys.try_reserve(other.keys.len()))
-            .map_err(|_| OutOfMemory)?;
+        self.tokens.try_reserve(tokens.len())?;
+        self.extra.try_reserve(other.extra.len())?;
+        self.keys.try_reserve(other.keys.len())?;
         self.tokens.extend_from_slice(tokens);
         self.extra.extend_from_slice(other.extra.as_slice());
         self.keys.extend_from_slice(other.keys.as_slice());
@@ -290,4 +279,21 @@ impl Seal {
 pub(super) enum Untold {
     LengthMismatch(LengthMismatch),
     OutOfMemory(OutOfMemory),
+}
+
+impl From<OutOfMemory> for Untold {
+    fn from(none: OutOfMemory) -> Self {
+        Self::OutOfMemory(none)
+    }
+}
+
+fn check(what: Field, got: usize, expected: usize) -> Result<(), Untold> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(Untold::LengthMismatch(LengthMismatch {
+        what,
+        expected,
+        got,
+    }))
 }
