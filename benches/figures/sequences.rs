@@ -44,25 +44,42 @@ impl Scheduler {
     /// Prompts whose ends lie `stagger` positions apart in their blocks.
     fn new(growth: Growth, stagger: usize) -> Self {
         let config = SequencesConfig::new(2 * BATCH);
-        let mut sequences = Sequences::new(pool(100_000), &config).expect("memory");
-        let space = Namespace::new();
-        let handles: Vec<Handle> = (0_u32..)
-            .take(BATCH)
-            .enumerate()
-            .map(|(i, number)| {
-                let tokens = text(number, 5);
-                let tokens = &tokens[..4 * BLOCK + 1 + i * stagger % (BLOCK - 1)];
-                let request = Admit::new(Prompt::new(&space, tokens), growth);
-                sequences.admit(&request).expect("room").handle
-            })
-            .collect();
-        let batch = handles.iter().map(|&handle| (handle, 1)).collect();
-        Self {
+        let sequences = Sequences::new(pool(100_000), &config).expect("memory");
+        let mut scheduler = Self {
             sequences,
-            handles,
+            handles: Vec::new(),
             step: Step::new(),
-            batch,
+            batch: Vec::new(),
+        };
+        scheduler.admit_all(growth, stagger);
+        scheduler
+    }
+
+    fn admit_all(&mut self, growth: Growth, stagger: usize) {
+        let space = Namespace::new();
+        for (i, number) in (0_u32..).take(BATCH).enumerate() {
+            let tokens = text(number, 5);
+            let tokens = &tokens[..4 * BLOCK + 1 + i * stagger % (BLOCK - 1)];
+            let request = Admit::new(Prompt::new(&space, tokens), growth);
+            let admitted = self.sequences.admit(&request).expect("room");
+            self.sequences
+                .computed(admitted.handle, tokens.len())
+                .expect("appended");
+            self.handles.push(admitted.handle);
+            self.batch.push((admitted.handle, 1));
         }
+    }
+
+    /// The same sequences anew, and nothing cached.
+    fn renew(&mut self, growth: Growth, stagger: usize) {
+        for handle in self.handles.drain(..) {
+            self.sequences.release(handle).expect("it lives");
+        }
+        self.batch.clear();
+        let pool = self.sequences.pool();
+        let mut worker = pool.worker().expect("memory");
+        pool.evict(&mut worker, usize::MAX).expect("its own pool");
+        self.admit_all(growth, stagger);
     }
 
     fn run_step(&mut self) {
@@ -152,7 +169,7 @@ fn decode_row<'a>() -> Row<'a> {
             }
         });
         // Published blocks are not taken back: begin anew.
-        scheduler = Scheduler::new(Growth::Ahead(2), 1);
+        scheduler.renew(Growth::Ahead(2), 1);
         (time, BLOCK * BATCH)
     })
 }
