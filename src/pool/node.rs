@@ -24,7 +24,7 @@
 
 use alloc::boxed::Box;
 
-use super::packed::{Atomic, Packed};
+use super::packed::{Atomic, Packed, packed};
 use super::state::GENERATION_BITS;
 use crate::block::{BlockId, MAX_BLOCKS};
 use crate::error::CreateError;
@@ -46,16 +46,7 @@ const _: () = assert!(
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Link(u64);
 
-impl Packed for Link {
-    #[inline]
-    fn to_bits(self) -> u64 {
-        self.0
-    }
-    #[inline]
-    fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-}
+packed!(Link);
 
 impl Link {
     #[inline]
@@ -91,16 +82,7 @@ impl Link {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Children(u64);
 
-impl Packed for Children {
-    #[inline]
-    fn to_bits(self) -> u64 {
-        self.0
-    }
-    #[inline]
-    fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-}
+packed!(Children);
 
 impl Children {
     #[inline]

@@ -12,6 +12,23 @@ pub(crate) trait Packed: Copy + Eq + Debug {
     fn from_bits(bits: u64) -> Self;
 }
 
+/// For a type that is its word.
+macro_rules! packed {
+    ($name:ident) => {
+        impl Packed for $name {
+            #[inline]
+            fn to_bits(self) -> u64 {
+                self.0
+            }
+            #[inline]
+            fn from_bits(bits: u64) -> Self {
+                Self(bits)
+            }
+        }
+    };
+}
+pub(crate) use packed;
+
 /// An atomic word that holds a `T`.
 pub(crate) struct Atomic<T> {
     word: AtomicU64,

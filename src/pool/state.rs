@@ -23,7 +23,7 @@
 //! Whose word it is: an unpublished block with one reference belongs to its owner, who stores plainly; everybody else leaves it
 //! alone. All other changes are compare-and-swap.
 
-use super::packed::{Atomic, Packed};
+use super::packed::{Atomic, Packed, packed};
 
 /// One block's [`State`], shared.
 pub(crate) type StateWord = Atomic<State>;
@@ -48,16 +48,7 @@ pub(crate) const GENERATION_BITS: u32 = u64::BITS - GENERATION_SHIFT;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State(u64);
 
-impl Packed for State {
-    #[inline]
-    fn to_bits(self) -> u64 {
-        self.0
-    }
-    #[inline]
-    fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-}
+packed!(State);
 
 impl State {
     /// A block that nobody has used yet.

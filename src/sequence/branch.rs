@@ -23,10 +23,7 @@ impl Sequences {
     pub fn fork(&mut self, parent: Handle, children: &mut [Handle]) -> Result<(), BranchError> {
         let slot = self.registry.find(parent)?;
         self.registry.check_room(children.len())?;
-        let Ok(owners) = u32::try_from(children.len()) else {
-            return Ok(());
-        };
-        if owners == 0 {
+        if children.is_empty() {
             return Ok(());
         }
         let core = &*self.pool.core;
@@ -60,7 +57,7 @@ impl Sequences {
         let (_, sequence) = self.registry.get(parent)?;
         sequence
             .chain
-            .hold_for(core, blocks, owners)
+            .hold_for(core, blocks, count(children.len()))
             .inspect_err(|_| core.credits.unreserve(credits))?;
 
         for child in children.iter_mut() {

@@ -1,7 +1,7 @@
 //! Watermarks: what the appended positions are, and which of them are computed. Sealed blocks are published as soon as both are known.
 
 use super::Sequences;
-use super::error::{Beyond, ComputedError, NotNext, Stale, TokensError};
+use super::error::{ComputedError, NotNext, Stale, TokensError};
 use super::handle::Handle;
 use super::seal::Untold;
 use super::ticket::CopyTicket;
@@ -34,10 +34,7 @@ impl Sequences {
             }
             .into());
         }
-        let (asked, positions) = (at.saturating_add(contents.tokens.len()), cursor.positions);
-        if asked > positions {
-            return Err(Beyond { asked, positions }.into());
-        }
+        cursor.check(at.saturating_add(contents.tokens.len()))?;
         let chain = &mut sequence.chain;
         seal.tell(contents, chain.published, core.block_size)
             .map_err(|untold| match untold {
@@ -65,13 +62,7 @@ impl Sequences {
     pub fn computed(&mut self, handle: Handle, positions: usize) -> Result<(), ComputedError> {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
-        if positions > cursor.positions {
-            return Err(Beyond {
-                asked: positions,
-                positions: cursor.positions,
-            }
-            .into());
-        }
+        cursor.check(positions)?;
         let seal = &mut sequence.seal;
         seal.computed = seal.computed.max(positions);
         let ended = seal.publish(core, &mut self.worker, &mut sequence.chain);

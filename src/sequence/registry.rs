@@ -63,6 +63,7 @@ impl Registry {
 
     /// Gives the next slot, whose sequence is prepared, to it, with a cursor at `positions`.
     pub(super) fn enter(&mut self, core: &Core, positions: usize) -> Handle {
+        debug_assert!(!self.vacant.is_empty(), "room is checked before");
         let Some(slot) = self.vacant.pop() else {
             return Handle::NONE;
         };

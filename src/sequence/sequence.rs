@@ -1,6 +1,6 @@
 //! One sequence: its table, its promise, and where its next position goes.
 
-use super::error::OutOfMemory;
+use super::error::{Beyond, OutOfMemory};
 use super::growth::{Budget, Growth};
 use super::handle::Handle;
 use super::seal::Seal;
@@ -41,6 +41,15 @@ impl Cursor {
     /// The same place under another name.
     pub(super) const fn renamed(self, handle: Handle) -> Self {
         Self { handle, ..self }
+    }
+
+    /// Whether the sequence has so many positions.
+    pub(super) const fn check(&self, asked: usize) -> Result<(), Beyond> {
+        let positions = self.positions;
+        if asked > positions {
+            return Err(Beyond { asked, positions });
+        }
+        Ok(())
     }
 
     /// Whether the next `n` positions lie in the block at hand.

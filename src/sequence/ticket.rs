@@ -122,6 +122,7 @@ impl Tickets {
         (src, dst): (BlockId, BlockId),
         positions: usize,
     ) -> CopyTicket {
+        debug_assert!(!self.vacant.is_empty(), "a ticket is prepared before");
         let place = self.vacant.pop().map_or(0, |place| place as usize);
         let name = Name::new(place, core.next_epoch());
         let pending = &mut self.places[place];

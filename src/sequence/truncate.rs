@@ -1,7 +1,7 @@
 //! Shortening a sequence: rejected drafts, an earlier point to go on from, lookahead that is not needed.
 
 use super::Sequences;
-use super::error::{Beyond, TruncateError};
+use super::error::TruncateError;
 use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{Sequence, count};
@@ -121,13 +121,7 @@ impl Sequences {
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
-        if positions > cursor.positions {
-            return Err(Beyond {
-                asked: positions,
-                positions: cursor.positions,
-            }
-            .into());
-        }
+        cursor.check(positions)?;
         let cutback = Cutback::of(core, sequence, &self.tickets, positions);
         let charge = cutback.charge(sequence);
         core.credits.reserve(charge).map_err(|available| {

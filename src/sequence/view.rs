@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::Sequences;
-use super::error::{Beyond, ReadError, Stale, TooShort};
+use super::error::{ReadError, Stale, TooShort};
 use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{slot_of, slot_of_position};
@@ -100,13 +100,7 @@ impl Sequences {
         out: &mut [i64],
     ) -> Result<(), ReadError> {
         let (cursor, sequence) = self.registry.get(handle)?;
-        if positions.end > cursor.positions {
-            return Err(Beyond {
-                asked: positions.end,
-                positions: cursor.positions,
-            }
-            .into());
-        }
+        cursor.check(positions.end)?;
         let (needed, got) = (positions.len(), out.len());
         if needed > got {
             return Err(TooShort { needed, got }.into());
