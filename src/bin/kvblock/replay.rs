@@ -88,7 +88,7 @@ fn run_sequential(args: &ReplayArgs, workload: Workload) -> Result<(), Failure> 
     print(&summary, &figures.report.to_string());
     let written = match (json, &args.json) {
         (Some(file), Some(path)) => summary
-            .write_json(BufWriter::new(file))
+            .write_json(BufWriter::new(emptied(file)))
             .map_err(|error| cannot_write(path, &error)),
         _ => Ok(()),
     };
@@ -259,19 +259,38 @@ pub(crate) fn create_json(args: &ReplayArgs) -> Result<Option<File>, Failure> {
         return Ok(None);
     };
     let trace = args.trace.as_deref();
-    let same = trace.is_some_and(|trace| match (trace.canonicalize(), path.canonicalize()) {
-        (Ok(trace), Ok(path)) => trace == path,
-        _ => false,
-    });
-    if same {
+    if trace.is_some_and(|trace| is_one_file(trace, path)) {
         return Err(Failure::Input(format!(
             "{}: --json would overwrite the trace",
             path.display()
         )));
     }
-    File::create(path)
-        .map(Some)
-        .map_err(|error| cannot_write(path, &error))
+    // What is in it stays until there is something better.
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    file.map(Some).map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether two paths lead to one file, by whatever links.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
+            return (one.dev(), one.ino()) == (other.dev(), other.ino());
+        }
+    }
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The file for the figures, now that there are some.
+pub(crate) fn emptied(file: File) -> File {
+    // Fails for what is no file, and has nothing to be emptied.
+    let _ = file.set_len(0);
+    file
 }
 
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {

@@ -44,6 +44,21 @@ impl Share {
         u64::try_from(part).unwrap_or(whole)
     }
 
+    /// The smallest whole that leaves at least `rest` when its share is taken away.
+    pub(crate) fn whole_of_rest(self, rest: u64) -> u64 {
+        let left = u128::from(self.denominator - self.numerator);
+        if left == 0 {
+            return u64::MAX;
+        }
+        let whole = (u128::from(rest) * u128::from(self.denominator)).div_ceil(left);
+        let mut whole = u64::try_from(whole).unwrap_or(u64::MAX);
+        // The share is rounded down, so a little less may do.
+        while whole > 0 && whole - 1 - self.of(whole - 1) >= rest {
+            whole -= 1;
+        }
+        whole
+    }
+
     /// Whether an even draw from all 64-bit numbers falls into the share.
     pub(crate) fn contains(self, draw: u64) -> bool {
         u128::from(draw) * u128::from(self.denominator) < u128::from(self.numerator) << 64

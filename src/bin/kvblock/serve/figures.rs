@@ -29,6 +29,10 @@ pub(crate) struct Figures {
     pub(crate) forks: u64,
     /// Branches that were not made by a fork, for want of memory, and were admitted later instead.
     pub(crate) branches_queued: u64,
+    /// The same for want of a place among the sequences.
+    pub(crate) branches_without_slot: u64,
+    /// What those found when they were admitted.
+    pub(crate) joined: Lookups,
     pub(crate) drafts: u64,
     pub(crate) rejected_drafts: u64,
     pub(crate) steps: u64,
@@ -88,6 +92,22 @@ impl Figures {
 
     pub(crate) const fn ended(&self) -> u64 {
         self.completed + self.cancelled + self.refused_never + self.failed
+    }
+}
+
+/// Admissions that the registry counts as returns, and that are none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lookups {
+    pub(crate) requests: u64,
+    pub(crate) queried: u64,
+    pub(crate) hit: u64,
+}
+
+impl Lookups {
+    pub(crate) const fn add(&mut self, queried: usize, hit: usize) {
+        self.requests += 1;
+        self.queried += queried as u64;
+        self.hit += hit as u64;
     }
 }
 

@@ -39,12 +39,29 @@ pub(crate) struct Tables {
     pub(crate) tail_waste: u64,
 }
 
+/// What became of branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fork {
+    Made,
+    /// There is no memory for their promises.
+    NoMemory,
+    /// So many sequences may not live at once.
+    NoSlot,
+}
+
 impl Memory {
     pub(crate) fn new(config: &PoolConfig, sequences: &SequencesConfig) -> Result<Self, Failure> {
-        let cannot = |error| Failure::Input(format!("no such pool can be made: {error}"));
-        let pool = BlockPool::new(config).map_err(cannot)?;
+        let cannot = |option: &'static str| {
+            move |error| {
+                Failure::Input(format!(
+                    "no such pool can be made: {error}: name fewer with {option}"
+                ))
+            }
+        };
+        let pool = BlockPool::new(config).map_err(cannot("--blocks"))?;
+        let sequences = Sequences::new(pool, sequences).map_err(cannot("--max-sequences"))?;
         Ok(Self {
-            sequences: Sequences::new(pool, sequences).map_err(cannot)?,
+            sequences,
             step: Step::default(),
             asked: Vec::new(),
             under_way: Vec::new(),
@@ -164,19 +181,16 @@ impl Memory {
             .map_err(cannot_fail("truncate"))
     }
 
-    /// Makes branches; false if there is no memory for their promises, or no place for so many sequences.
+    /// Makes branches, if it can.
     pub(crate) fn fork(
         &mut self,
         parent: Handle,
         children: &mut [Handle],
-    ) -> Result<bool, Failure> {
+    ) -> Result<Fork, Failure> {
         match self.sequences.fork(parent, children) {
-            Ok(()) => Ok(true),
-            Err(
-                BranchError::Refused(_)
-                | BranchError::TooManySequences { .. }
-                | BranchError::TooManyReferences(_),
-            ) => Ok(false),
+            Ok(()) => Ok(Fork::Made),
+            Err(BranchError::Refused(_) | BranchError::TooManyReferences(_)) => Ok(Fork::NoMemory),
+            Err(BranchError::TooManySequences(_)) => Ok(Fork::NoSlot),
             Err(other) => Err(cannot_fail("fork")(other)),
         }
     }

@@ -45,6 +45,7 @@ use serde::Serialize;
 use crate::args::ReplayArgs;
 use crate::failure::Failure;
 use crate::replay::{self, Rows, Workload};
+use crate::values::Watermark;
 use drafts::Drafts;
 use figures::Outcome;
 use schedule::{Schedule, nanos};
@@ -88,9 +89,8 @@ pub(crate) fn run(args: &ReplayArgs, workload: Workload) -> Result<(), Failure> 
     progress.finish_and_clear();
     print(&summaries);
     let written = match (json, &args.json) {
-        (Some(file), Some(path)) => {
-            write_json(file, &summaries).map_err(|error| replay::cannot_write(path, &error))
-        }
+        (Some(file), Some(path)) => write_json(replay::emptied(file), &summaries)
+            .map_err(|error| replay::cannot_write(path, &error)),
         _ => Ok(()),
     };
     // A defect of the pool weighs more than a full disk.
@@ -174,6 +174,12 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
     }
     let serve = &args.serve;
     let sizes: Vec<usize> = args.block_size.iter().copied().map(usize::from).collect();
+    if let Some(twice) = (1..sizes.len()).find(|&at| sizes[..at].contains(&sizes[at])) {
+        return Err(Failure::Input(format!(
+            "--block-size names {} twice",
+            sizes[twice]
+        )));
+    }
     let blocks = args.blocks.map_or(8_192, usize::from);
     let first = Settings {
         blocks,
@@ -183,6 +189,11 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
         growth: serve.growth.unwrap_or(crate::values::GrowthArg::Ahead(2)),
         budget: serve.budget.unwrap_or(crate::values::BudgetArg::Physical),
         watermark: watermark(serve.watermark, blocks),
+        watermark_share: match serve.watermark {
+            Some(Watermark::Of(share)) => Some(share),
+            _ => None,
+        },
+        named_size: sizes.first().copied().unwrap_or(16),
         cancel: serve.cancel.unwrap_or(crate::values::Share::NONE),
         branches: serve.branch.map_or(1, usize::from),
         drafts: Drafts {

@@ -118,6 +118,7 @@ impl Simulator<'_> {
         self.log.figures.preemptions += 1;
         self.queue.push(Branch {
             returning: true,
+            joins: false,
             ..running.branch
         });
         Ok(())
@@ -126,7 +127,7 @@ impl Simulator<'_> {
     /// Ends the request of a sequence that cannot grow.
     fn fail(&mut self, at: usize) -> Result<(), Failure> {
         let running = self.running[at];
-        self.note_length(running.positions.saturating_add(1));
+        self.note_length(running.branch.request);
         self.cut_off(&running.branch, Ending::Failed)
     }
 
@@ -163,7 +164,7 @@ impl Simulator<'_> {
         let pool = self.memory.pool();
         // Not worth making its tokens.
         if length.div_ceil(pool.block_size()) > pool.capacity() {
-            return self.never(head, length);
+            return self.never(head);
         }
         let request = &self.requests[head.request];
         let tokens = self
@@ -183,6 +184,9 @@ impl Simulator<'_> {
         match self.memory.admit(&admit)? {
             Ok(admitted) => {
                 self.queue.pop();
+                if head.joins {
+                    self.log.figures.joined.add(length, admitted.hit);
+                }
                 let running = Running::new(*head, admitted.handle, length, admitted.hit);
                 let at = self
                     .running
@@ -190,7 +194,7 @@ impl Simulator<'_> {
                 self.running.insert(at, running);
                 Ok(Head::Admitted(at))
             }
-            Err(Refused::NeverFits { .. }) => self.never(head, length.saturating_add(left)),
+            Err(Refused::NeverFits { .. }) => self.never(head),
             Err(_) => {
                 if !head.returning && !job.waited {
                     job.waited = true;
@@ -202,8 +206,8 @@ impl Simulator<'_> {
     }
 
     /// The queue's head asks for more than there is.
-    fn never(&mut self, head: &Branch, positions: usize) -> Result<Head, Failure> {
-        self.note_length(positions);
+    fn never(&mut self, head: &Branch) -> Result<Head, Failure> {
+        self.note_length(head.request);
         let ending = if head.returning {
             Ending::Failed
         } else {
@@ -213,9 +217,11 @@ impl Simulator<'_> {
         Ok(Head::Dropped)
     }
 
-    fn note_length(&mut self, positions: usize) {
+    /// All positions that the request comes to count, whatever it had when it was lost.
+    fn note_length(&mut self, request: usize) {
+        let job = &self.jobs[request];
         let longest = &mut self.log.figures.longest_refused;
-        *longest = (*longest).max(positions as u64);
+        *longest = (*longest).max((job.input as u64).saturating_add(job.output));
     }
 
     /// Ends a request before its time, with all its branches, wherever they are.

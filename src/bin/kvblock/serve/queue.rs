@@ -26,6 +26,8 @@ pub(crate) struct Branch {
     pub(crate) last_token: Option<Nanos>,
     /// Whether the request was admitted before.
     pub(crate) returning: bool,
+    /// Whether it could not be made by a fork, and is admitted for the first time.
+    pub(crate) joins: bool,
 }
 
 /// What waits, and the prompt of the one that is next.
@@ -116,6 +118,7 @@ mod tests {
             generated: 0,
             last_token: None,
             returning: false,
+            joins: false,
         }
     }
 

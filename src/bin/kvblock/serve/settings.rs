@@ -20,6 +20,10 @@ pub(crate) struct Settings {
     pub(crate) budget: BudgetArg,
     /// In blocks.
     pub(crate) watermark: usize,
+    /// As a share of the pool, if it was named so.
+    pub(crate) watermark_share: Option<Share>,
+    /// The block size that `--blocks` counts in: the first of several.
+    pub(crate) named_size: usize,
     pub(crate) cancel: Share,
     pub(crate) branches: usize,
     pub(crate) drafts: Drafts,
@@ -50,6 +54,11 @@ impl Settings {
                 "{} branches of a request never run together if {} sequences may: name more with --max-sequences",
                 self.branches, self.max_sequences
             )
+        } else if self.blocks == 0 {
+            format!(
+                "that memory is less than one block of {}: name more with --blocks, or smaller ones with --block-size",
+                self.block_size
+            )
         } else if self.watermark >= self.blocks {
             format!(
                 "a watermark of {} blocks leaves nothing of {} for requests: name fewer with --watermark",
@@ -73,6 +82,23 @@ impl Settings {
             block_size,
             ..self.clone()
         }
+    }
+
+    /// What `--blocks` would have to be so that a request of so many positions can be admitted and comes to its end.
+    pub(crate) fn blocks_for(&self, positions: u64) -> u64 {
+        let promised = match self.growth {
+            GrowthArg::Ahead(blocks) => blocks as u64,
+            GrowthArg::Cap | GrowthArg::OnDemand => 0,
+        };
+        let needed = positions
+            .div_ceil(self.block_size as u64)
+            .saturating_add(promised);
+        let blocks = match self.watermark_share {
+            None => needed.saturating_add(self.watermark as u64),
+            Some(share) => share.whole_of_rest(needed),
+        };
+        let positions = u128::from(blocks) * self.block_size as u128;
+        u64::try_from(positions.div_ceil(self.named_size as u128)).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn pool(&self) -> PoolConfig {
@@ -116,6 +142,8 @@ pub(crate) mod tests {
             growth: GrowthArg::Ahead(2),
             budget: BudgetArg::Physical,
             watermark: 0,
+            watermark_share: None,
+            named_size: 16,
             cancel: Share::NONE,
             branches: 1,
             drafts: Drafts {
@@ -144,6 +172,24 @@ pub(crate) mod tests {
             let said = format!("{}", settings.check().unwrap_err());
             assert!(said.contains(option), "{said}");
         }
+    }
+
+    #[test]
+    fn the_blocks_that_are_advised_admit_the_request_and_its_answer() {
+        let of = |change: fn(&mut Settings)| {
+            let mut settings = usual();
+            change(&mut settings);
+            settings.blocks_for(100)
+        };
+        assert_eq!(of(|s| s.growth = GrowthArg::OnDemand), 7);
+        assert_eq!(of(|_| ()), 9, "two blocks are promised");
+        assert_eq!(of(|s| s.watermark = 3), 12);
+        assert_eq!(of(|s| s.watermark_share = Some(Share::new(1, 2))), 17);
+        assert_eq!(
+            of(|s| *s = s.with_block_size(64)),
+            16,
+            "in blocks of the first size"
+        );
     }
 
     #[test]

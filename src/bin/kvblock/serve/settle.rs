@@ -3,6 +3,7 @@
 use alloc::vec;
 
 use super::job::Ending;
+use super::memory::Fork;
 use super::queue::{Branch, Seniority};
 use super::running::Running;
 use super::simulator::Simulator;
@@ -127,7 +128,8 @@ impl Simulator<'_> {
     fn branch_out(&mut self, parent: &Running) -> Result<(), Failure> {
         let others = self.settings.branches - 1;
         let mut handles = vec![parent.handle; others];
-        let forked = self.memory.fork(parent.handle, &mut handles)?;
+        let fork = self.memory.fork(parent.handle, &mut handles)?;
+        let forked = matches!(fork, Fork::Made);
         for (number, handle) in (1..).zip(handles) {
             let branch = Branch {
                 seniority: Seniority {
@@ -135,6 +137,7 @@ impl Simulator<'_> {
                     ..parent.branch.seniority
                 },
                 returning: true,
+                joins: !forked,
                 ..parent.branch
             };
             if forked {
@@ -151,11 +154,12 @@ impl Simulator<'_> {
                 self.queue.push(branch);
             }
         }
-        if forked {
-            self.log.figures.forks += others as u64;
-        } else {
-            self.log.figures.branches_queued += others as u64;
-        }
+        let figures = &mut self.log.figures;
+        *match fork {
+            Fork::Made => &mut figures.forks,
+            Fork::NoMemory => &mut figures.branches_queued,
+            Fork::NoSlot => &mut figures.branches_without_slot,
+        } += others as u64;
         Ok(())
     }
 

@@ -122,6 +122,7 @@ impl<'t> Simulator<'t> {
                 generated: 0,
                 last_token: None,
                 returning: false,
+                joins: false,
             });
         }
     }

@@ -20,6 +20,7 @@ pub(crate) fn write(runs: &[Summary], out: &mut impl Write) -> io::Result<()> {
         "held blocks",
         "held positions",
         "preemptions",
+        "do not fit",
     ]);
     for run in runs {
         table.add_row(run.sweep_row());

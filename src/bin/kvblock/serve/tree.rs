@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use super::figures::Outcome;
 use super::log::Log;
-use super::memory::Memory;
+use super::memory::{Fork, Memory};
 use super::settings::Settings;
 use super::summary::count;
 use crate::failure::Failure;
@@ -200,7 +200,7 @@ impl Solver<'_> {
             };
             children.clear();
             children.resize(of_parent.len(), handle);
-            if !self.memory.fork(handle, &mut children)? {
+            if self.memory.fork(handle, &mut children)? != Fork::Made {
                 return Ok(false);
             }
             self.log.figures.forks += children.len() as u64;

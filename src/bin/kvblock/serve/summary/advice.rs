@@ -74,7 +74,8 @@ impl Summary {
 
     fn on_goodput(&self) -> Option<String> {
         let speed = &self.speed;
-        if speed.goodput > 0.9 || self.requests.completed == 0 || self.tree.is_some() {
+        let missed = speed.missed_ttft + speed.missed_gap;
+        if speed.goodput > 0.9 || missed == 0 || self.tree.is_some() {
             return None;
         }
         let cap = self.asked.growth == GrowthArg::Cap.to_string();
@@ -98,10 +99,15 @@ impl Summary {
     }
 
     fn on_branches(&self) -> Option<String> {
-        let queued = self.storage.branches_queued;
+        let storage = &self.storage;
+        let (queued, remedy, lack) = if storage.branches_queued > 0 {
+            (storage.branches_queued, "--blocks", "memory")
+        } else {
+            (storage.branches_without_slot, "--max-sequences", "place")
+        };
         (queued > 0).then(|| {
             format!(
-                "{} branches had no memory when their prompt was computed, and waited: fewer with --branch, or more --blocks, make room",
+                "{} branches had no {lack} when their prompt was computed, and waited: fewer with --branch, or more with {remedy}, make room",
                 grouped(queued)
             )
         })

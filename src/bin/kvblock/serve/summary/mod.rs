@@ -111,7 +111,7 @@ impl Summary {
 
     /// Its row in a sweep over block sizes.
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    pub(crate) fn sweep_row(&self) -> [String; 9] {
+    pub(crate) fn sweep_row(&self) -> [String; 10] {
         let storage = &self.storage;
         [
             self.asked.block_size.to_string(),
@@ -123,6 +123,7 @@ impl Summary {
             format!("{:.1}", storage.held_mean),
             format!("{:.0}", storage.held_mean * self.asked.block_size as f64),
             grouped(self.requests.preemptions),
+            grouped(self.requests.refused_never + self.requests.failed),
         ]
     }
 

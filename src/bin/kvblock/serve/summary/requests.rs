@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use kvblock::SequencesReport;
 use serde::Serialize;
 
-use super::{Row, count};
+use super::{Row, count, per};
 use crate::serve::figures::Figures;
 use crate::serve::samples::Percentiles;
 use crate::serve::settings::Settings;
@@ -22,7 +22,7 @@ pub(super) struct Requests {
     pub(super) refused_never: u64,
     refused_shortfall: u64,
     pub(super) failed: u64,
-    /// Blocks that would admit the longest request that was refused for ever or failed.
+    /// What `--blocks` would have to be for the longest request that was refused for ever or failed.
     pub(super) blocks_needed: u64,
     pub(super) preemptions: u64,
     returns: u64,
@@ -35,8 +35,9 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    #[expect(clippy::cast_precision_loss, reason = "figures to read")]
     pub(super) fn new(settings: &Settings, figures: &Figures, report: &SequencesReport) -> Self {
-        let block_size = settings.block_size as u64;
+        let joined = figures.joined;
         Self {
             requests: figures.arrived,
             completed: figures.completed,
@@ -46,12 +47,15 @@ impl Requests {
             failed: figures.failed,
             blocks_needed: match figures.longest_refused {
                 0 => 0,
-                positions => positions.div_ceil(block_size) + settings.watermark as u64,
+                positions => settings.blocks_for(positions),
             },
             preemptions: report.preemptions,
-            returns: report.returned.requests,
+            returns: report.returned.requests - joined.requests,
             hit_ratio: report.first.ratio(),
-            returned_hit_ratio: report.returned.ratio(),
+            returned_hit_ratio: per(
+                (report.returned.hit - joined.hit) as f64,
+                (report.returned.queried - joined.queried) as f64,
+            ),
             queried_positions: report.first.queried,
             hit_positions: report.first.hit,
             input_tokens: figures.inputs.percentiles(),

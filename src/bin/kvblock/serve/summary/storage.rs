@@ -15,6 +15,7 @@ use crate::serve::figures::Figures;
 pub(super) struct Storage {
     forks: u64,
     pub(super) branches_queued: u64,
+    pub(super) branches_without_slot: u64,
     copies: u64,
     drafts: u64,
     rejected_drafts: u64,
@@ -39,6 +40,7 @@ impl Storage {
         Self {
             forks: figures.forks,
             branches_queued: figures.branches_queued,
+            branches_without_slot: figures.branches_without_slot,
             copies: report.copies,
             drafts: figures.drafts,
             rejected_drafts: figures.rejected_drafts,
@@ -64,6 +66,11 @@ impl Storage {
         Vec::from([
             count("forks", self.forks, "branches"),
             count("  waited for memory", self.branches_queued, "branches"),
+            count(
+                "  waited for a place",
+                self.branches_without_slot,
+                "branches",
+            ),
             count("  copies on write", self.copies, "blocks"),
             count("drafts", self.drafts, "positions"),
             count("  rejected", self.rejected_drafts, "positions"),
