@@ -163,6 +163,11 @@ fn crowding_op() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// A hit pays for its own second chance: what wears out one worker's allowance are the hits of another.
+fn hitter() -> impl Strategy<Value = u8> {
+    prop_oneof![1 => Just(0_u8), 9 => Just(1)]
+}
+
 /// What wears out a worker's allowance: all blocks idle and hit since, then takes, and more hits.
 fn wearing_ops(blocks: u32) -> impl Strategy<Value = Vec<Op>> {
     let shape = prop_oneof![
@@ -197,7 +202,7 @@ fn wearing_op(all: u32, length: u32, fan: u32) -> impl Strategy<Value = Op> {
     let n = || prop_oneof![3 => 0_usize..20, 1 => 0_usize..400];
     let length = prop_oneof![3 => Just(length), 1 => 1..=length];
     prop_oneof![
-        6 => (0..all, prop_oneof![2 => 1..=all, 3 => 1_u32..10], length, worker())
+        6 => (0..all, prop_oneof![2 => 1..=all, 3 => 1_u32..10], length, hitter())
             .prop_map(move |(first, chains, length, worker)| Op::Flood { first, chains, length, fan, worker }),
         4 => n().prop_map(Op::Reserve),
         4 => (any::<u8>(), n(), worker()).prop_map(|(from, n, worker)| Op::Take { from, n, worker }),

@@ -150,7 +150,8 @@ impl Core {
     }
 
     /// A lookup of `most` blocks that found so many took place.
-    pub(crate) fn count_lookup(worker: &Worker, found: usize, most: usize) {
+    pub(crate) fn count_lookup(worker: &mut Worker, found: usize, most: usize) {
+        worker.hit(found);
         worker.count(Counter::Hits, found);
         worker.count(Counter::Misses, most - found);
     }

@@ -164,6 +164,7 @@ impl Core {
         }
         worker.count(Counter::Stored, done.stored);
         worker.count(Counter::Duplicates, done.duplicates);
+        worker.hit(done.duplicates);
         match done.stopped {
             Some(Stopped::Unpaid) => worker.count(Counter::Unpaid, 1),
             Some(Stopped::IndexFull) => worker.count(Counter::Declined, 1),

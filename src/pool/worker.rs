@@ -23,9 +23,11 @@ pub(crate) const INLINE: usize = 8;
 /// Buffers that a worker keeps for the next lists.
 const SPARE_BUFFERS: usize = 64;
 
-/// Trips of tokens to the tail that a worker may cause at once.
-pub(crate) const MOST_ALLOWANCE: u32 = if cfg!(loom) { 9 } else { 512 };
-/// Trips that a claim allows in return.
+/// Trips of tokens to the tail that a worker may cause at once: a quarter of a round, within these bounds. So a prefix of so many
+/// blocks that is hit again and again keeps its place, and the longest call stays below a millisecond.
+const LEAST_ALLOWANCE: u32 = if cfg!(loom) { 9 } else { 512 };
+const MOST_ALLOWANCE: u32 = if cfg!(loom) { 9 } else { 16_384 };
+/// Trips that a claim allows in return. A hit allows one: that of its own second chance.
 const ALLOWANCE_A_CLAIM: u32 = 8;
 
 /// One thread's hints, scratch memory and counters for one pool. Owned by the caller and lent to every hot call.
@@ -38,9 +40,10 @@ pub struct Worker {
     pub(crate) cell: CellId,
     /// Word of the bitmap where the last free block was found.
     pub(crate) hint: usize,
-    /// Trips to the tail left before a touched block is claimed all the same. Kept from call to call and paid back by claims, so
-    /// that a call is bounded and yet many small calls do as one large one.
+    /// Trips to the tail left before a touched block is claimed all the same. Kept from call to call and paid back by hits and claims,
+    /// so that a call is bounded and yet many small calls do as one large one.
     pub(crate) allowance: u32,
+    most_allowance: u32,
     /// How far the way down to a leaf has been gone, past the allowance.
     pub(crate) descent: Option<Link>,
     /// Named parents, for the sweep.
@@ -58,11 +61,14 @@ impl Worker {
             .map_err(|_| CreateError::OutOfMemory {
                 bytes: SPARE_BUFFERS * size_of::<Vec<BlockId>>(),
             })?;
+        let quarter = u32::try_from(core.states.len() / 4).unwrap_or(MOST_ALLOWANCE);
+        let most_allowance = quarter.clamp(LEAST_ALLOWANCE, MOST_ALLOWANCE);
         Ok(Self {
             core: core.clone(),
             cell: core.tallies.join(),
             hint: 0,
-            allowance: MOST_ALLOWANCE,
+            allowance: most_allowance,
+            most_allowance,
             descent: None,
             marks,
             spare,
@@ -130,7 +136,21 @@ impl Worker {
     /// A block was claimed.
     #[inline]
     pub(crate) fn claimed(&mut self) {
-        self.allowance = (self.allowance + ALLOWANCE_A_CLAIM).min(MOST_ALLOWANCE);
+        self.allow(ALLOWANCE_A_CLAIM);
+    }
+
+    /// Blocks were hit.
+    #[inline]
+    pub(crate) fn hit(&mut self, blocks: usize) {
+        self.allow(u32::try_from(blocks).unwrap_or(MOST_ALLOWANCE));
+    }
+
+    #[inline]
+    fn allow(&mut self, trips: u32) {
+        self.allowance = self
+            .allowance
+            .saturating_add(trips)
+            .min(self.most_allowance);
     }
 }
 

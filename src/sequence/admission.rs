@@ -259,7 +259,7 @@ impl Sequences {
             core.credits.unreserve(left.saturating_sub(wanted));
         }
         chain.published = chain.ids.len();
-        Core::count_lookup(&self.worker, chain.published, most);
+        Core::count_lookup(&mut self.worker, chain.published, most);
         chain.ids.resize(cost.blocks, BlockId::NONE);
         core.obtain(&mut self.worker, &mut chain.ids[chain.published..]);
         core.credits.spend(spent + count(fresh));

@@ -378,7 +378,7 @@ impl<'p> Other<'p> {
 impl<'p> Driver<'p> {
     pub(crate) fn new(setup: &Setup, pool: &'p BlockPool, other: &'p BlockPool) -> Self {
         let workers = (0..2)
-            .map(|_| (pool.worker().expect("a worker"), Hand::new()))
+            .map(|_| (pool.worker().expect("a worker"), Hand::new(setup.blocks)))
             .collect();
         let driver = Self {
             setup: *setup,
@@ -651,10 +651,10 @@ impl<'p> Driver<'p> {
             asked.full_hit,
         );
         let (reservation, length) = pick(&mut self.reservations, pay).unwrap_or(&mut nothing);
-        let (worker, _) = pick(&mut self.workers, worker).expect("there are workers");
+        let (worker, hand) = pick(&mut self.workers, worker).expect("there are workers");
         let expected = self
             .model
-            .find(&question(name, &slices, asked.full_hit), length);
+            .find(hand, &question(name, &slices, asked.full_hit), length);
         match (self.pool.find(worker, &prompt, reservation), expected) {
             (Ok(chain), Ok(line)) => {
                 assert_eq!(numbers(chain.ids()), line.table, "find");
@@ -712,7 +712,7 @@ impl<'p> Driver<'p> {
             extra: &slices.extra,
             keys: slices.keys.len(),
         };
-        let (worker, _) = pick(&mut self.workers, worker).expect("there are workers");
+        let (worker, hand) = pick(&mut self.workers, worker).expect("there are workers");
         let (chain, line) = &mut self.chains[at];
         let (pay, promise) = match pay.and_then(|pay| pick(&mut self.reservations, pay)) {
             Some((reservation, length)) => (Some(reservation), Some(length)),
@@ -730,7 +730,7 @@ impl<'p> Driver<'p> {
             }
             _ => None,
         };
-        let expected = self.model.publish(line, &text, promise, full_at);
+        let expected = self.model.publish(hand, line, &text, promise, full_at);
         match (got, expected) {
             (Ok(got), Ok(expected)) => {
                 assert_eq!(outcome(got), expected, "publish");

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The looks that a worker may spend on second chances before it takes what it finds.
-pub(crate) const ALLOWANCE: usize = 512;
+fn allowance(blocks: usize) -> usize {
+    (blocks / 4).clamp(512, 16_384)
+}
 /// Steps down to a leaf for one look after that.
 const STEPS_DOWN: usize = 16;
 /// What each reclaimed block gives back to the allowance.
@@ -52,6 +54,7 @@ struct Block {
 pub(crate) struct Hand {
     word: u32,
     allowance: usize,
+    most: usize,
     /// Where the last way down to a leaf ended: a block and its generation.
     descent: Option<(u32, u64)>,
     /// Tokens looked at when nothing of the allowance was left; and how often that gave a leaf beneath.
@@ -60,10 +63,12 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    pub(crate) fn new() -> Self {
+    /// Of a pool of so many blocks.
+    pub(crate) fn new(blocks: usize) -> Self {
         Self {
             word: 0,
-            allowance: ALLOWANCE,
+            allowance: allowance(blocks),
+            most: allowance(blocks),
             descent: None,
             looks_past_the_cap: 0,
             leaves_beneath: 0,
@@ -81,7 +86,12 @@ impl Hand {
     }
 
     fn refund(&mut self) {
-        self.allowance = (self.allowance + REFUND).min(ALLOWANCE);
+        self.hit(REFUND);
+    }
+
+    /// Blocks were hit: each may have its second chance.
+    fn hit(&mut self, blocks: usize) {
+        self.allowance = (self.allowance + blocks).min(self.most);
     }
 }
 
@@ -521,7 +531,7 @@ impl Model {
         loop {
             looks += 1;
             assert!(
-                looks <= 2 * self.capacity() + 2 * ALLOWANCE,
+                looks <= 2 * self.capacity() + 2 * hand.most,
                 "a promised block cannot be reached: no idle leaf"
             );
             let past_the_cap = hand.past_the_cap();
@@ -894,6 +904,7 @@ impl Model {
 
     pub(crate) fn find(
         &mut self,
+        hand: &mut Hand,
         question: &Question<'_>,
         promise: &mut usize,
     ) -> Result<Line, WrongLength> {
@@ -912,6 +923,7 @@ impl Model {
             line.table.push(id);
             line.found.push(id);
         }
+        hand.hit(line.table.len());
         self.counts.hits += count(line.table.len());
         self.counts.misses += count(most - line.table.len());
         Ok(line)
@@ -935,6 +947,7 @@ impl Model {
     /// `full_at`: at this page of the call the pool found no place in its index. The model follows, where that is allowed.
     pub(crate) fn publish(
         &mut self,
+        hand: &mut Hand,
         line: &mut Line,
         text: &Text<'_>,
         mut promise: Option<&mut usize>,
@@ -969,6 +982,7 @@ impl Model {
         }
         self.counts.stored += count(outcome.stored);
         self.counts.duplicates += count(outcome.duplicates);
+        hand.hit(outcome.duplicates);
         match outcome.stopped {
             Some(Stop::Unpaid) => self.counts.unpaid += 1,
             Some(Stop::IndexFull) => self.counts.declined += 1,

@@ -276,7 +276,8 @@ impl Registry {
             max,
             watermark,
             digests,
-            hand: Hand::new(),
+            // The pools are small.
+            hand: Hand::new(0),
             sequences: BTreeMap::new(),
             tickets: BTreeMap::new(),
             next: first,
@@ -384,7 +385,7 @@ impl Registry {
         let Question { tokens, extra, .. } = asking.question;
         pool.set_aside(cost.hit_idle + cost.fresh + cost.promised);
         let mut promise = cost.hit_idle + cost.fresh;
-        let mut line = pool.find(&asking.question, &mut promise)?;
+        let mut line = pool.find(&mut self.hand, &asking.question, &mut promise)?;
         let hit = line.table.len();
         assert_eq!(
             hit,
@@ -693,7 +694,7 @@ impl Registry {
             keys: 0,
         };
         outcome = pool
-            .publish(&mut sequence.line, &text, None, full_at)
+            .publish(&mut self.hand, &mut sequence.line, &text, None, full_at)
             .expect("the lengths agree");
         if !matches!(outcome.stopped, None | Some(Stop::Shared)) {
             sequence.ended = true;
