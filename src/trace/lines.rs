@@ -27,6 +27,8 @@ pub(super) struct Lines<'a> {
     line: u64,
     /// Whether a line that is not blank was met.
     begun: bool,
+    /// Whether the line at hand is given once more.
+    again: bool,
     /// Whether an error was given.
     failed: bool,
     /// The line at hand with its end; its memory serves for all lines.
@@ -43,6 +45,7 @@ impl<'a> Lines<'a> {
             file: None,
             line: 0,
             begun: false,
+            again: false,
             failed: false,
             text: String::new(),
         })
@@ -51,7 +54,7 @@ impl<'a> Lines<'a> {
     /// The next line that is not blank, without blanks around it, and whether it is the first one.
     pub(super) fn next(&mut self) -> Result<Option<(&str, bool)>, Reason> {
         let is_first = !self.begun;
-        while self.read()? {
+        while core::mem::take(&mut self.again) || self.read()? {
             if !row(&self.text, is_first).is_empty() {
                 self.begun = true;
                 return Ok(Some((row(&self.text, is_first), is_first)));
@@ -76,6 +79,13 @@ impl<'a> Lines<'a> {
             line: (self.line > 0).then_some(self.line),
             reason,
         }
+    }
+
+    /// Begins again with the line at hand, which is the first one, and which a reader of other rows refused.
+    pub(super) const fn begin_again(&mut self) {
+        self.again = true;
+        self.begun = false;
+        self.failed = false;
     }
 
     /// Whether an error was given, after which an iterator has nothing more to give.

@@ -105,6 +105,25 @@ mod tests {
         assert_eq!(parse_trees(&gzip(text)).unwrap(), plain);
     }
 
+    #[test]
+    fn trees_are_read_from_the_row_that_told_them() {
+        let root = |problem| {
+            alloc::format!(
+                "{{\"problem\":{problem},\"step\":-1,\"node\":0,\"parent\":-1,\"new_tokens\":7,\"value\":null,\"keep\":1}}\n"
+            )
+        };
+        let text = ["\u{feff}\n", &root(3), &root(4), "{}"].concat();
+        let mut reader = Reader::new(text.as_bytes(), None).unwrap();
+        let refused = reader.next().unwrap().unwrap_err();
+        assert_eq!(refused.reason, Reason::Trees);
+        assert!(reader.next().is_none());
+        let mut trees = reader.into_trees();
+        assert_eq!(trees.next().unwrap().unwrap().number(), 3);
+        let error = trees.next().unwrap().unwrap_err();
+        assert_eq!(error.line, Some(4));
+        assert!(trees.next().is_none());
+    }
+
     fn message(format: Option<Format>, bytes: &[u8]) -> String {
         parse(format, bytes).unwrap_err().to_string()
     }

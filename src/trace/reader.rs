@@ -9,6 +9,7 @@ use super::format::{Format, is_azure_header};
 use super::lines::Lines;
 use super::request::Request;
 use super::sessions::Sessions;
+use super::tree_reader::TreeReader;
 use super::{azure, mooncake};
 
 /// The requests of a trace, one by one in file order. Ends after the first error.
@@ -32,6 +33,17 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub const fn format(&self) -> Option<Format> {
         self.format
+    }
+
+    /// Reads the trees of a trace whose first row was refused with [`Reason::Trees`], from that row on and from the same source,
+    /// which may be a pipe. Of any other trace it reads what is left.
+    #[must_use]
+    pub fn into_trees(mut self) -> TreeReader<'a> {
+        // No row after the first one is refused as a tree's.
+        if self.format == Some(Format::Tree) {
+            self.lines.begin_again();
+        }
+        TreeReader::of_lines(self.lines)
     }
 
     fn of_lines(mut lines: Lines<'a>, format: Option<Format>) -> Result<Self, ParseError> {

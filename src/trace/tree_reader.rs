@@ -30,7 +30,7 @@ impl<'a> TreeReader<'a> {
         Lines::new(source).map(Self::of_lines)
     }
 
-    fn of_lines(lines: Lines<'a>) -> Self {
+    pub(super) fn of_lines(lines: Lines<'a>) -> Self {
         Self {
             lines,
             current: None,

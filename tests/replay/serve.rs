@@ -324,47 +324,213 @@ fn drafts_are_taken_back_from_the_first_that_is_wrong() {
     }
 }
 
+/// The rows of a problem of two steps, whose root has so many tokens; each node adds 7.
+fn tree_rows(problem: u64, root_tokens: u64) -> String {
+    [
+        (-1, 0, -1, root_tokens, 1),
+        (0, 1, 0, 7, 1),
+        (0, 2, 0, 7, 0),
+        (1, 3, 1, 7, 0),
+        (1, 4, 1, 7, 1),
+        (1, 5, 1, 7, 0),
+    ]
+    .map(|(step, node, parent, tokens, keep)| {
+        format!(
+            "{{\"problem\":{problem},\"step\":{step},\"node\":{node},\"parent\":{parent},\"new_tokens\":{tokens},\"value\":null,\"keep\":{keep}}}\n"
+        )
+    })
+    .concat()
+}
+
+fn tree_has(result: &Replayed, figures: &[(&str, f64)]) {
+    for (key, expected) in figures {
+        let found = member(result, "tree", key);
+        assert!((found - expected).abs() < 1e-9, "{key}: {found}");
+    }
+}
+
+/// The blocks or sequences that the advice names.
+fn named<'a>(result: &'a Replayed, option: &str) -> &'a str {
+    let (_, rest) = result
+        .said
+        .split_once(&format!("{option} "))
+        .unwrap_or_else(|| panic!("no {option} in: {}", result.said));
+    rest.split_whitespace().next().expect("a number")
+}
+
 #[test]
 fn trees_are_forked_pruned_and_freed() {
     let scratch = Scratch::new("serve-tree");
-    let mut rows = String::new();
-    for problem in 0..2 {
-        for (step, node, parent, keep) in [
-            (-1, 0, -1, 1),
-            (0, 1, 0, 1),
-            (0, 2, 0, 0),
-            (1, 3, 1, 0),
-            (1, 4, 1, 1),
-            (1, 5, 1, 0),
-        ] {
-            let _ = writeln!(
-                rows,
-                r#"{{"problem":{problem},"step":{step},"node":{node},"parent":{parent},"new_tokens":7,"value":null,"keep":{keep}}}"#
-            );
-        }
-    }
+    let rows = [tree_rows(0, 7), tree_rows(1, 7)].concat();
     let trace = scratch.write("trees.jsonl", rows.as_bytes());
     let result = scratch.replay(&trace, &["--audit-every", "1"]);
     is_clean(&result);
     result.has("completed", "2");
-    for (key, expected) in [
-        ("problems", 2.0),
-        ("nodes", 10.0),
-        ("kept", 4.0),
-        ("pruned", 6.0),
-        ("judged", 10.0),
-        // The root, a node, and its three children.
-        ("most_at_once", 5.0),
-        ("left", 0.0),
-    ] {
-        let found = member(&result, "tree", key);
-        assert!((found - expected).abs() < 1e-9, "{key}: {found}");
-    }
+    tree_has(
+        &result,
+        &[
+            ("problems", 2.0),
+            ("solved", 2.0),
+            ("failed", 0.0),
+            ("nodes", 10.0),
+            ("kept", 4.0),
+            ("pruned", 6.0),
+            ("given_up", 0.0),
+            ("judged", 10.0),
+            // The root, a node, and its three children.
+            ("most_at_once", 5.0),
+            ("left", 0.0),
+        ],
+    );
     result.has("forks", "10");
     // The second problem finds the whole blocks of the prompt that proposes, and of the prompts that judge.
     let whole = |prompt: u64| prompt / 16 * 16;
     let found = whole(161) + 2 * whole(357) + 3 * whole(279);
     result.has("hit_positions", &found.to_string());
+    // What only requests have is null, and not in the table.
+    for key in [
+        "offered_tokens_per_s",
+        "served_tokens_per_s",
+        "ttft_ms",
+        "gap_ms",
+        "goodput",
+        "good_requests_per_s",
+        "missed_ttft",
+        "missed_gap",
+    ] {
+        result.has(key, "null");
+    }
+    for row in ["goodput", "first token", "offered", "gaps"] {
+        assert!(!result.report.contains(row), "{row}: {}", result.report);
+    }
+    // Five nodes of seven tokens. The first problem computes more of the prompts than the second one.
+    for key in ["p50", "max"] {
+        let found = member(&result, "output_tokens", key);
+        assert!((found - 35.0).abs() < 1e-9, "{key}: {found}");
+    }
+    let computed: u64 = result.get("computed_tokens").parse().expect("a count");
+    let inputs = member(&result, "input_tokens", "p50") + member(&result, "input_tokens", "max");
+    assert!((inputs - (computed - 70) as f64).abs() < 1e-9, "{inputs}");
+}
+
+#[test]
+fn problems_that_fail_are_counted_with_their_reason() {
+    let scratch = Scratch::new("serve-tree-failed");
+    let rows = [tree_rows(0, 7), tree_rows(1, 7)].concat();
+    let trace = scratch.write("trees.jsonl", rows.as_bytes());
+    let options = ["--audit-every", "1", "--growth", "cap", "--blocks"];
+    let serve = |blocks| scratch.replay(&trace, &[&options, &[blocks][..]].concat());
+    // 24 blocks are enough for each text, and not for the first step's judgement beside its nodes.
+    let result = serve("24");
+    result.has("failed", "2");
+    result.has("held_at_end", "0");
+    result.has("sequences_at_end", "0");
+    tree_has(
+        &result,
+        &[
+            ("problems", 2.0),
+            ("solved", 0.0),
+            ("failed", 2.0),
+            ("short_of_blocks", 2.0),
+            ("short_of_sequences", 0.0),
+            ("nodes", 10.0),
+            ("kept", 0.0),
+            ("pruned", 0.0),
+            ("given_up", 10.0),
+            ("left", 0.0),
+        ],
+    );
+    for row in ["solved", "failed, short of blocks", "given up"] {
+        assert!(result.report.contains(row), "{row}: {}", result.report);
+    }
+    result.said("2 of 2 problems do not fit into 24 blocks");
+    is_clean(&serve(named(&result, "--blocks")));
+
+    let result = scratch.replay(&trace, &["--max-sequences", "5"]);
+    tree_has(
+        &result,
+        &[
+            ("failed", 2.0),
+            ("short_of_blocks", 0.0),
+            ("short_of_sequences", 2.0),
+            // The root, a node, its three children, and one that judges.
+            ("sequences_needed", 6.0),
+            ("given_up", 10.0),
+        ],
+    );
+    result.said("2 of 2 problems have more branches at a time than 5 sequences");
+    is_clean(&scratch.replay(
+        &trace,
+        &["--max-sequences", named(&result, "--max-sequences")],
+    ));
+}
+
+#[test]
+fn a_problem_that_never_fits_costs_nothing_and_the_others_are_solved() {
+    let scratch = Scratch::new("serve-tree-huge");
+    let rows = [(0, 7), (1, 4_294_967_295), (2, 200_000_000), (3, 7)]
+        .map(|(problem, root_tokens)| tree_rows(problem, root_tokens))
+        .concat();
+    let trace = scratch.write("trees.jsonl", rows.as_bytes());
+    let result = scratch.replay(&trace, &["--audit-every", "1"]);
+    tree_has(
+        &result,
+        &[
+            ("problems", 4.0),
+            ("solved", 2.0),
+            ("short_of_blocks", 2.0),
+            ("nodes", 20.0),
+            ("kept", 4.0),
+            ("pruned", 6.0),
+            ("given_up", 10.0),
+        ],
+    );
+    result.has("failed", "2");
+    result.has("held_at_end", "0");
+    result.said("it takes a larger --block-size");
+    // No token of the two was made.
+    let computed: u64 = result.get("computed_tokens").parse().expect("a count");
+    assert!(computed < 10_000, "{computed}");
+}
+
+#[cfg(unix)]
+#[test]
+fn trees_are_read_from_a_pipe() {
+    let scratch = Scratch::new("serve-tree-pipe");
+    let pipe = scratch.path("pipe");
+    let _ = fs::remove_file(&pipe);
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, [tree_rows(0, 7), tree_rows(1, 7)].concat())
+    });
+    let result = scratch.replay(&pipe, &[]);
+    writer
+        .join()
+        .expect("the writer ends")
+        .expect("all is read");
+    is_clean(&result);
+    result.has("completed", "2");
+}
+
+#[test]
+fn options_of_requests_are_refused_for_trees() {
+    let scratch = Scratch::new("serve-tree-options");
+    let trace = scratch.write("trees.jsonl", tree_rows(0, 7).as_bytes());
+    for (option, value) in [
+        ("--id-tokens", "4"),
+        ("--cancel", "2%"),
+        ("--draft", "2"),
+        ("--slo", "ttft=2s,gap=100ms"),
+    ] {
+        let arguments = [trace.as_os_str(), OsStr::new(option), OsStr::new(value)];
+        let output = run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{option}: {said}");
+        let expected = format!("{option} is about requests");
+        assert!(said.contains(&expected), "{option}: {said}");
+    }
 }
 
 #[test]
@@ -558,15 +724,17 @@ fn all_published_trees_are_freed() {
     is_clean(&result);
     result.has("completed", "100");
     result.has("forks", "8412");
-    for (key, expected) in [
-        ("problems", 100.0),
-        ("kept", 2_000.0),
-        ("pruned", 6_412.0),
-        ("left", 0.0),
-    ] {
-        let found = member(&result, "tree", key);
-        assert!((found - expected).abs() < 1e-9, "{key}: {found}");
-    }
+    tree_has(
+        &result,
+        &[
+            ("problems", 100.0),
+            ("solved", 100.0),
+            ("kept", 2_000.0),
+            ("pruned", 6_412.0),
+            ("given_up", 0.0),
+            ("left", 0.0),
+        ],
+    );
 }
 
 #[test]

@@ -155,24 +155,23 @@ impl Workload {
     }
 }
 
-/// Reads a trace: requests, or trees if these are what its rows are.
+/// Reads a trace: requests, or trees if these are what its rows are. It is opened once, as a pipe can be.
 fn read(
     path: &Path,
     format: Option<trace::Format>,
 ) -> Result<(Rows, Option<trace::Format>), ParseError> {
-    let requests = Reader::open(path, format).and_then(|mut reader| {
-        let requests = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
-        Ok((Rows::Requests(requests), reader.format()))
-    });
-    match requests {
-        Err(ParseError {
-            reason: trace::Reason::Trees,
-            ..
-        }) => {
-            let problems = TreeReader::open(path)?.collect::<Result<Vec<_>, _>>()?;
-            Ok((Rows::Trees(problems), Some(trace::Format::Tree)))
-        }
-        other => other,
+    let trees = |reader: TreeReader<'_>| {
+        let problems = reader.collect::<Result<Vec<_>, _>>()?;
+        Ok((Rows::Trees(problems), Some(trace::Format::Tree)))
+    };
+    if format == Some(trace::Format::Tree) {
+        return trees(TreeReader::open(path)?);
+    }
+    let mut reader = Reader::open(path, format)?;
+    match reader.by_ref().collect::<Result<Vec<_>, _>>() {
+        Ok(requests) => Ok((Rows::Requests(requests), reader.format())),
+        Err(error) if error.reason == trace::Reason::Trees => trees(reader.into_trees()),
+        Err(error) => Err(error),
     }
 }
 

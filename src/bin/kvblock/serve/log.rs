@@ -86,7 +86,9 @@ impl Log {
 
     fn audit(&mut self, memory: &Memory) {
         self.figures.audits += 1;
-        self.figures.inconsistency = memory.audit();
+        // The first one is what matters.
+        let found = memory.audit();
+        self.figures.inconsistency = self.figures.inconsistency.take().or(found);
     }
 
     /// Waits for what is under way, recounts a last time, and closes the book.

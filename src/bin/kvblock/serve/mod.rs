@@ -108,6 +108,12 @@ fn check_rows(args: &ReplayArgs, rows: &Rows) -> Result<(), Failure> {
         Rows::Requests(requests) => (true, requests.iter().all(|request| request.turn.is_some())),
     };
     for (given, fits, option, about) in [
+        (
+            args.id_tokens.is_some(),
+            requests,
+            "--id-tokens",
+            "requests",
+        ),
         (serve.cancel.is_some(), requests, "--cancel", "requests"),
         (serve.branch.is_some(), requests, "--branch", "requests"),
         (serve.draft.is_some(), requests, "--draft", "requests"),

@@ -9,6 +9,10 @@
 //!                        └─ node  └─ node
 //! value prompt | task node node                a judgement: computed and released
 //! ```
+//!
+//! What a problem needs at the least is told before any of its text is made: one that can never be solved costs nothing.
+
+mod needs;
 
 use core::ops::Range;
 
@@ -26,14 +30,25 @@ use super::settings::Settings;
 use super::summary::count;
 use crate::failure::Failure;
 use crate::summary::Row;
+use needs::Needs;
 
 /// What the trees came to.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct TreeFigures {
     pub(crate) problems: u64,
+    pub(crate) solved: u64,
+    /// The sum of the next two.
+    pub(crate) failed: u64,
+    pub(crate) short_of_blocks: u64,
+    pub(crate) short_of_sequences: u64,
+    /// Sequences that would be enough for each problem that was short of them.
+    pub(crate) sequences_needed: u64,
+    /// Nodes of all problems; the sum of the next three.
     pub(crate) nodes: u64,
     pub(crate) kept: u64,
     pub(crate) pruned: u64,
+    /// Nodes whose step was not finished.
+    pub(crate) given_up: u64,
     pub(crate) judged: u64,
     /// The most sequences at a time.
     pub(crate) most_at_once: u64,
@@ -45,9 +60,21 @@ impl TreeFigures {
     pub(crate) fn rows(&self) -> Vec<Row> {
         Vec::from([
             count("problems", self.problems, "problems"),
+            count("  solved", self.solved, "problems"),
+            count(
+                "  failed, short of blocks",
+                self.short_of_blocks,
+                "problems",
+            ),
+            count(
+                "  failed, short of sequences",
+                self.short_of_sequences,
+                "problems",
+            ),
             count("nodes", self.nodes, "nodes"),
             count("  kept", self.kept, "nodes"),
             count("  pruned", self.pruned, "nodes"),
+            count("  given up with their problem", self.given_up, "nodes"),
             count("  left at the end", self.left, "nodes"),
             count("most branches at a time", self.most_at_once, "sequences"),
             count("judgements", self.judged, "prompts"),
@@ -61,23 +88,11 @@ pub(crate) fn run(
     problems: &[Problem],
     on_end: &mut dyn FnMut(),
 ) -> Result<Outcome, Failure> {
-    let mut solver = Solver {
-        settings,
-        content: Content::new(settings.seed, 1, 1),
-        namespace: Namespace::default(),
-        memory: Memory::new(&settings.pool(), &settings.sequences())?,
-        log: Log::new(settings),
-        tree: TreeFigures::default(),
-        text: Vec::new(),
-    };
+    let mut solver = Solver::new(settings)?;
     for problem in problems {
-        let solved = solver.solve(problem)?;
-        let figures = &mut solver.log.figures;
-        figures.arrived += 1;
-        figures.completed += u64::from(solved);
-        figures.failed += u64::from(!solved);
+        let goes_on = solver.solve(problem)?;
         on_end();
-        if solver.log.figures.inconsistency.is_some() {
+        if !goes_on {
             break;
         }
     }
@@ -94,13 +109,40 @@ enum Shots {
 }
 
 impl Shots {
-    fn tokens(self) -> usize {
-        let tokens = match self {
+    /// Those that judge the nodes of a step, of so many.
+    const fn that_judge(step: usize, steps: usize) -> Self {
+        if step + 1 == steps {
+            Self::LastValue
+        } else {
+            Self::Value
+        }
+    }
+
+    const fn tokens(self) -> u64 {
+        match self {
             Self::Propose => Problem::PROPOSE_PROMPT_TOKENS,
             Self::Value => Problem::VALUE_PROMPT_TOKENS,
             Self::LastValue => Problem::LAST_VALUE_PROMPT_TOKENS,
-        };
-        usize::try_from(tokens).unwrap_or(usize::MAX)
+        }
+    }
+}
+
+/// Why a problem ends before it is solved.
+#[derive(Debug)]
+enum Stop {
+    /// There are not enough blocks for it.
+    NoBlocks,
+    /// There may not be as many sequences at a time.
+    NoSequences,
+    /// An audit failed, and the run ends.
+    Inconsistent,
+    /// The run ends without a report.
+    Failure(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
     }
 }
 
@@ -125,41 +167,91 @@ struct Chunk {
     length: usize,
 }
 
-impl Solver<'_> {
-    /// Solves one problem; false if there is no memory for it. Either way nothing of it is left.
+impl<'t> Solver<'t> {
+    fn new(settings: &'t Settings) -> Result<Self, Failure> {
+        Ok(Self {
+            settings,
+            content: Content::new(settings.seed, 1, 1),
+            namespace: Namespace::default(),
+            memory: Memory::new(&settings.pool(), &settings.sequences())?,
+            log: Log::new(settings),
+            tree: TreeFigures::default(),
+            text: Vec::new(),
+        })
+    }
+
+    /// Solves one problem, or counts why it cannot be; nothing of it is left. False if the run ends here.
     fn solve(&mut self, problem: &Problem) -> Result<bool, Failure> {
+        let needs = Needs::of(problem, self.settings);
+        let before = (self.log.figures.computed, self.log.figures.generated);
+        let settled = self.tree.kept + self.tree.pruned;
         let mut live = vec![None; problem.nodes().len()];
-        let solved = self.grow_tree(problem, &mut live)?;
+        let grown = self.grow_tree(problem, &needs, &mut live);
         for handle in live.into_iter().rev().flatten() {
             self.memory.release(handle)?;
         }
         self.tree.problems += 1;
         self.tree.left += self.memory.sequences().len() as u64;
-        Ok(solved)
+        let nodes = problem.nodes().len() as u64 - 1;
+        self.tree.nodes += nodes;
+        self.tree.given_up += nodes - (self.tree.kept + self.tree.pruned - settled);
+        let goes_on = self.count(grown, &needs)?;
+
+        let figures = &mut self.log.figures;
+        let generated = figures.generated - before.1;
+        figures.outputs.add(generated);
+        figures.inputs.add(figures.computed - before.0 - generated);
+        Ok(goes_on)
+    }
+
+    /// Counts how a problem ended. False if the run ends with it.
+    fn count(&mut self, grown: Result<(), Stop>, needs: &Needs) -> Result<bool, Failure> {
+        let (figures, tree) = (&mut self.log.figures, &mut self.tree);
+        figures.arrived += 1;
+        match grown {
+            Ok(()) => {
+                figures.completed += 1;
+                tree.solved += 1;
+            }
+            Err(Stop::NoBlocks) => {
+                figures.failed += 1;
+                tree.failed += 1;
+                tree.short_of_blocks += 1;
+                let positions = needs.blocks.saturating_mul(self.settings.block_size as u64);
+                figures.longest_refused = figures.longest_refused.max(positions);
+            }
+            Err(Stop::NoSequences) => {
+                figures.failed += 1;
+                tree.failed += 1;
+                tree.short_of_sequences += 1;
+                tree.sequences_needed = tree.sequences_needed.max(needs.sequences);
+            }
+            Err(Stop::Inconsistent) => return Ok(false),
+            Err(Stop::Failure(failure)) => return Err(failure),
+        }
+        Ok(true)
     }
 
     fn grow_tree(
         &mut self,
         problem: &Problem,
+        needs: &Needs,
         live: &mut [Option<Handle>],
-    ) -> Result<bool, Failure> {
-        if !self.plant(problem, live)? {
-            return Ok(false);
+    ) -> Result<(), Stop> {
+        // Not worth making its tokens.
+        let pool = self.memory.pool();
+        if needs.longest.div_ceil(pool.block_size() as u64) > pool.capacity() as u64 {
+            return Err(Stop::NoBlocks);
         }
+        if needs.sequences > self.settings.max_sequences as u64 {
+            return Err(Stop::NoSequences);
+        }
+        self.plant(problem, live)?;
         let steps = problem.steps().len();
         for (step, nodes) in problem.steps().enumerate() {
-            self.tree.nodes += nodes.len() as u64;
-            let shots = if step + 1 == steps {
-                Shots::LastValue
-            } else {
-                Shots::Value
-            };
-            if !self.branch(problem, &nodes, live)?
-                || !self.write(problem, &nodes, live)?
-                || !self.judge(problem, &nodes, shots)?
-            {
-                return Ok(false);
-            }
+            self.branch(problem, &nodes, live)?;
+            self.write(problem, &nodes, live)?;
+            self.judge(problem, &nodes, Shots::that_judge(step, steps))?;
             for node in nodes {
                 if problem.nodes()[node].keep {
                     self.tree.kept += 1;
@@ -169,17 +261,16 @@ impl Solver<'_> {
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Computes the prompt of the problem.
-    fn plant(&mut self, problem: &Problem, live: &mut [Option<Handle>]) -> Result<bool, Failure> {
-        let Some(root) = self.admit(problem, 0, Shots::Propose)? else {
-            return Ok(false);
-        };
+    fn plant(&mut self, problem: &Problem, live: &mut [Option<Handle>]) -> Result<(), Stop> {
+        let root = self
+            .admit(problem, 0, Shots::Propose)?
+            .ok_or(Stop::NoBlocks)?;
         live[0] = Some(root.handle);
-        self.compute(&[root])?;
-        Ok(true)
+        self.compute(&[root])
     }
 
     /// Forks the parents of the nodes of a step.
@@ -188,7 +279,7 @@ impl Solver<'_> {
         problem: &Problem,
         nodes: &Range<usize>,
         live: &mut [Option<Handle>],
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Stop> {
         let mut children = Vec::new();
         let mut of_parent = Vec::new();
         for parent in 0..nodes.start {
@@ -200,8 +291,10 @@ impl Solver<'_> {
             };
             children.clear();
             children.resize(of_parent.len(), handle);
-            if self.memory.fork(handle, &mut children)? != Fork::Made {
-                return Ok(false);
+            match self.memory.fork(handle, &mut children)? {
+                Fork::Made => {}
+                Fork::NoMemory => return Err(Stop::NoBlocks),
+                Fork::NoSlot => return Err(Stop::NoSequences),
             }
             self.log.figures.forks += children.len() as u64;
             for (node, child) in of_parent.iter().zip(&children) {
@@ -210,7 +303,7 @@ impl Solver<'_> {
         }
         let sequences = self.memory.sequences().len() as u64;
         self.tree.most_at_once = self.tree.most_at_once.max(sequences);
-        Ok(true)
+        Ok(())
     }
 
     /// Appends the nodes' tokens, one a step, to as many nodes as a step's budget has tokens.
@@ -219,7 +312,7 @@ impl Solver<'_> {
         problem: &Problem,
         nodes: &Range<usize>,
         live: &[Option<Handle>],
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Stop> {
         let mut written = vec![0; nodes.len()];
         loop {
             let mut batch = Vec::new();
@@ -236,19 +329,19 @@ impl Solver<'_> {
                 }
             }
             if batch.is_empty() {
-                return Ok(true);
+                return Ok(());
             }
             let mut short = Vec::new();
             self.memory.grow(&batch, &mut short)?;
             if !short.is_empty() {
-                return Ok(false);
+                return Err(Stop::NoBlocks);
             }
             self.pass(live.iter().flatten().copied(), batch.len())?;
             for (handle, node, done) in turn {
                 let parent = problem.nodes()[node]
                     .parent
                     .map_or(0, |at| problem.nodes()[at].tokens);
-                let at = Shots::Propose.tokens() + to_usize(parent) + to_usize(done.into());
+                let at = to_usize(Shots::Propose.tokens() + parent) + to_usize(done.into());
                 self.text.clear();
                 self.append_node(problem, node, done.into(), 1)?;
                 self.memory.tokens(handle, at, &self.text)?;
@@ -260,40 +353,47 @@ impl Solver<'_> {
     }
 
     /// Computes a prompt for each node of a step that judges it; as many at a time as a step's budget has tokens for.
-    fn judge(
+    fn judge(&mut self, problem: &Problem, nodes: &Range<usize>, shots: Shots) -> Result<(), Stop> {
+        let mut group = Vec::new();
+        let judged = self.judge_in_groups(problem, nodes, shots, &mut group);
+        for chunk in group {
+            self.memory.release(chunk.handle)?;
+        }
+        judged
+    }
+
+    /// What is left in `group` is to be released.
+    fn judge_in_groups(
         &mut self,
         problem: &Problem,
         nodes: &Range<usize>,
         shots: Shots,
-    ) -> Result<bool, Failure> {
-        let mut group: Vec<Chunk> = Vec::new();
+        group: &mut Vec<Chunk>,
+    ) -> Result<(), Stop> {
         let mut tokens = 0;
         for node in nodes.clone() {
             if tokens >= self.settings.token_budget
                 || !self.memory.has_slot(self.settings.max_sequences)
             {
-                self.judge_group(&mut group)?;
+                self.judge_group(group)?;
                 tokens = 0;
             }
             let mut admitted = self.admit(problem, node, shots)?;
             if admitted.is_none() {
-                self.judge_group(&mut group)?;
+                self.judge_group(group)?;
                 tokens = 0;
                 admitted = self.admit(problem, node, shots)?;
             }
-            let Some(chunk) = admitted else {
-                return Ok(false);
-            };
+            let chunk = admitted.ok_or(Stop::NoBlocks)?;
             tokens += chunk.length - chunk.hit;
             group.push(chunk);
         }
-        self.judge_group(&mut group)?;
-        self.tree.judged += nodes.len() as u64;
-        Ok(true)
+        self.judge_group(group)
     }
 
-    fn judge_group(&mut self, group: &mut Vec<Chunk>) -> Result<(), Failure> {
+    fn judge_group(&mut self, group: &mut Vec<Chunk>) -> Result<(), Stop> {
         self.compute(group)?;
+        self.tree.judged += group.len() as u64;
         for chunk in group.drain(..) {
             self.memory.release(chunk.handle)?;
         }
@@ -307,11 +407,8 @@ impl Solver<'_> {
         node: usize,
         shots: Shots,
     ) -> Result<Option<Chunk>, Failure> {
-        if !self.memory.has_slot(self.settings.max_sequences) {
-            return Ok(None);
-        }
         self.text.clear();
-        self.append_text((SHARED, shots as u64), 0, shots.tokens())?;
+        self.append_text((SHARED, shots as u64), 0, to_usize(shots.tokens()))?;
         let mut path = Vec::from([node]);
         while let Some(parent) = path.last().and_then(|at| problem.nodes()[*at].parent) {
             path.push(parent);
@@ -344,7 +441,7 @@ impl Solver<'_> {
     }
 
     /// Computes prompts, in as many steps as the budget asks for.
-    fn compute(&mut self, prompts: &[Chunk]) -> Result<(), Failure> {
+    fn compute(&mut self, prompts: &[Chunk]) -> Result<(), Stop> {
         let mut left: usize = prompts.iter().map(|chunk| chunk.length - chunk.hit).sum();
         while left > 0 {
             let now = left.min(self.settings.token_budget);
@@ -371,15 +468,20 @@ impl Solver<'_> {
         running: impl Iterator<Item = Handle>,
         tokens: usize,
     ) -> Result<(), Failure> {
-        self.log.figures.computed += tokens as u64;
+        let figures = &mut self.log.figures;
+        figures.computed += tokens as u64;
+        figures.full_steps += u64::from(tokens == self.settings.token_budget);
         let running: Vec<_> = running.collect();
         self.log.step(&self.memory, running.into_iter(), 0, tokens)
     }
 
-    fn end_step(&mut self) -> Result<(), Failure> {
+    fn end_step(&mut self) -> Result<(), Stop> {
         self.memory.end_step()?;
-        self.log.audit_if_due(&self.memory);
-        Ok(())
+        if self.log.audit_if_due(&self.memory) {
+            Ok(())
+        } else {
+            Err(Stop::Inconsistent)
+        }
     }
 
     fn append_node(
@@ -402,4 +504,39 @@ impl Solver<'_> {
 /// Lengths of texts that are in memory.
 fn to_usize(tokens: u64) -> usize {
     usize::try_from(tokens).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use kvblock::trace;
+
+    use super::super::settings::tests::usual;
+    use super::*;
+
+    const PROBLEM: &[u8] =
+        br#"{"problem":0,"step":-1,"node":0,"parent":-1,"new_tokens":7,"value":null,"keep":1}
+{"problem":0,"step":0,"node":1,"parent":0,"new_tokens":7,"value":null,"keep":1}"#;
+
+    #[test]
+    fn a_failed_audit_ends_the_run_and_is_kept() {
+        let problems = trace::parse_trees(PROBLEM).unwrap();
+        let settings = Settings {
+            audit_every: Some(1),
+            ..usual()
+        };
+        let mut solver = Solver::new(&settings).unwrap();
+        assert!(solver.solve(&problems[0]).unwrap());
+        let steps = solver.log.figures.steps;
+        solver.log.figures.inconsistency = Some("found before".to_string());
+        assert!(!solver.solve(&problems[0]).unwrap());
+        let figures = &solver.log.figures;
+        assert_eq!(figures.steps, steps + 1);
+        assert_eq!(figures.inconsistency.as_deref(), Some("found before"));
+        let tree = solver.tree;
+        assert_eq!((tree.problems, tree.solved, tree.failed), (2, 1, 0));
+        assert_eq!((tree.nodes, tree.kept, tree.given_up), (2, 1, 1));
+        assert_eq!(tree.left, 0);
+    }
 }

@@ -15,6 +15,8 @@ impl Summary {
     pub(crate) fn advice(&self) -> Vec<String> {
         [
             self.on_refusals(),
+            self.on_problems_short_of_blocks(),
+            self.on_problems_short_of_sequences(),
             self.on_preemptions(),
             self.on_goodput(),
             self.on_branches(),
@@ -27,14 +29,7 @@ impl Summary {
     fn on_refusals(&self) -> Option<String> {
         let (requests, blocks) = (&self.requests, self.asked.blocks as u64);
         let lost = requests.refused_never + requests.failed;
-        let what = if self.tree.is_some() {
-            "problems"
-        } else {
-            "requests"
-        };
-        let remedy = if self.tree.is_some() {
-            "name more blocks with --blocks, or more sequences with --max-sequences".to_string()
-        } else if requests.blocks_needed <= MAX_BLOCKS as u64 {
+        let remedy = if requests.blocks_needed <= MAX_BLOCKS as u64 {
             format!(
                 "--blocks {} has room for the longest",
                 requests.blocks_needed
@@ -45,14 +40,44 @@ impl Summary {
                 grouped(MAX_BLOCKS as u64)
             )
         };
-        (lost > 0).then(|| {
+        (lost > 0 && self.tree.is_none()).then(|| {
             format!(
-                "{} of {} {what} do not fit into {} blocks: {remedy}",
+                "{} of {} requests do not fit into {} blocks: {remedy}",
                 grouped(lost),
                 grouped(requests.requests),
                 grouped(blocks)
             )
         })
+    }
+
+    fn on_problems_short_of_blocks(&self) -> Option<String> {
+        let tree = self.tree.filter(|tree| tree.short_of_blocks > 0)?;
+        let needed = self.requests.blocks_needed;
+        let remedy = if needed <= MAX_BLOCKS as u64 {
+            format!("--blocks {needed} has room for each")
+        } else {
+            format!(
+                "a pool has at most {} blocks, so it takes a larger --block-size",
+                grouped(MAX_BLOCKS as u64)
+            )
+        };
+        Some(format!(
+            "{} of {} problems do not fit into {} blocks: {remedy}",
+            grouped(tree.short_of_blocks),
+            grouped(tree.problems),
+            grouped(self.asked.blocks as u64)
+        ))
+    }
+
+    fn on_problems_short_of_sequences(&self) -> Option<String> {
+        let tree = self.tree.filter(|tree| tree.short_of_sequences > 0)?;
+        Some(format!(
+            "{} of {} problems have more branches at a time than {} sequences: --max-sequences {} has room for each",
+            grouped(tree.short_of_sequences),
+            grouped(tree.problems),
+            grouped(self.asked.max_sequences as u64),
+            tree.sequences_needed
+        ))
     }
 
     fn on_preemptions(&self) -> Option<String> {
@@ -74,27 +99,28 @@ impl Summary {
 
     fn on_goodput(&self) -> Option<String> {
         let speed = &self.speed;
-        let missed = speed.missed_ttft + speed.missed_gap;
-        if speed.goodput > 0.9 || missed == 0 || self.tree.is_some() {
+        let of_requests = speed.of_requests()?;
+        let missed = of_requests.missed_ttft + of_requests.missed_gap;
+        if of_requests.goodput > 0.9 || missed == 0 {
             return None;
         }
         let cap = self.asked.growth == GrowthArg::Cap.to_string();
-        let remedy = if speed.missed_gap > speed.missed_ttft {
+        let remedy = if of_requests.missed_gap > of_requests.missed_ttft {
             "tokens come too slowly, which a smaller --token-budget or a faster --step-time changes"
         } else if speed.short_steps > speed.full_steps && cap {
             "the queue waits for memory, of which `--growth ahead:2` promises less; or name more --blocks"
         } else if speed.short_steps > speed.full_steps {
             "the queue waits for memory, so name more --blocks"
-        } else if speed.served_tokens_per_s < 0.98 * speed.offered_tokens_per_s {
+        } else if of_requests.served_tokens_per_s < 0.98 * of_requests.offered_tokens_per_s {
             "more is offered than the steps compute, which takes a faster --step-time, a larger --token-budget or a second instance"
         } else {
             "first tokens wait for their turn, which comes sooner with a larger --token-budget or a faster --step-time"
         };
         Some(format!(
             "{} of {} completed requests had their first token too late and {} their tokens too slowly: {remedy}",
-            grouped(speed.missed_ttft),
+            grouped(of_requests.missed_ttft),
             grouped(self.requests.completed),
-            grouped(speed.missed_gap),
+            grouped(of_requests.missed_gap),
         ))
     }
 

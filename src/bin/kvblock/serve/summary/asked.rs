@@ -16,7 +16,7 @@ pub(super) struct Asked {
     pub(super) block_size: usize,
     pub(super) blocks: usize,
     token_budget: usize,
-    max_sequences: usize,
+    pub(super) max_sequences: usize,
     pub(super) growth: String,
     budget: &'static str,
     pub(super) watermark: usize,

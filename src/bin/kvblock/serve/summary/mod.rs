@@ -96,11 +96,10 @@ impl Summary {
         if let Some(tree) = &self.tree {
             rows.extend(tree.rows());
             rows.push(self.requests.hit_row());
-            rows.extend(self.speed.time_rows());
         } else {
             rows.extend(self.requests.rows());
-            rows.extend(self.speed.rows(&self.asked.slo));
         }
+        rows.extend(self.speed.rows(&self.asked.slo));
         rows.extend(self.storage.rows());
         rows.push(count("time", self.elapsed_ms, "ms"));
         write_rows(&rows, out)?;
