@@ -626,6 +626,23 @@ fn append_out_of_memory_changes_nothing() {
 }
 
 #[test]
+fn an_append_that_is_refused_asks_for_no_memory() {
+    let mut used = InUse::new();
+    // The second one is promised nothing.
+    let b = used.seqs.handles().nth(1).expect("it lives");
+    let state = used.seqs.state(b).expect("it lives");
+    let pool = used.seqs.pool();
+    // As many as the pool could have, were it empty.
+    let n = (pool.capacity() - state.blocks) * pool.block_size();
+    let before = used.seqs.pool().available();
+    let (result, requests) = armed(Refuse::Nth(1), || used.seqs.append(b, n, &mut used.step));
+    assert!(matches!(result, Err(AppendError::Refused(_))), "{result:?}");
+    assert_eq!(requests, 0);
+    assert_eq!(used.seqs.pool().available(), before);
+    assert_eq!(used.seqs.audit(&[]), Ok(()));
+}
+
+#[test]
 fn a_copy_out_of_memory_changes_nothing() {
     registry_fails_cleanly(|used| {
         // The tail is shared, and more tickets are pending than there were ever.

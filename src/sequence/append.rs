@@ -295,14 +295,17 @@ impl Sequences {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         let need = Need::of(core, cursor, sequence, &self.tickets, until)?;
-        // All that can fail comes before the first change, memory included.
+        // All that can fail comes before the first change, memory included. What is refused asks for none; but for one block the
+        // credits are looked at only when they are taken.
+        if need.blocks() > 1 || need.copy {
+            need.check(core)?;
+        }
         out.reserve(need.n, need.blocks() as usize)?;
         let table = &mut sequence.chain.ids;
         table
             .try_reserve(need.blocks() as usize)
             .map_err(|_| OutOfMemory)?;
         if need.copy {
-            need.check(core)?;
             let src = table[need.entry];
             self.tickets.prepare(core, &sequence.chain, src)?;
         }
