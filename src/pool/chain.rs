@@ -52,11 +52,7 @@ impl RawChain {
 
     /// Of no namespace, with nothing.
     pub(crate) fn vacant(core: &Core) -> Self {
-        Self::new(
-            Space::new(&Namespace::new(), core.secret),
-            BlockList::new(),
-            0,
-        )
+        Self::new(core.space(&Namespace::new()), BlockList::new(), 0)
     }
 
     /// The findable block at a published position.

@@ -30,7 +30,7 @@ pub struct CopyTicket {
 
 /// What a pending ticket refers to.
 #[derive(Debug)]
-struct Pending {
+struct Issued {
     name: Name,
     /// From the root down: the path of a published source, the source, the destination. Empty if the place is vacant.
     held: BlockList,
@@ -43,7 +43,7 @@ struct Pending {
 /// The pending tickets of a registry.
 #[derive(Debug, Default)]
 pub(super) struct Tickets {
-    places: Vec<Pending>,
+    places: Vec<Issued>,
     /// The next place to be used is the last.
     vacant: Vec<u32>,
     /// The place of each destination: a block is taken for one copy.
@@ -68,7 +68,7 @@ impl Tickets {
             self.destinations
                 .try_reserve(room)
                 .map_err(|_| OutOfMemory)?;
-            self.places.push(Pending {
+            self.places.push(Issued {
                 name: Name::NONE,
                 held: BlockList::new(),
                 positions: 0,
@@ -79,7 +79,7 @@ impl Tickets {
         Ok(())
     }
 
-    fn next(&mut self) -> Option<&mut Pending> {
+    fn next(&mut self) -> Option<&mut Issued> {
         self.vacant
             .last()
             .map(|&place| &mut self.places[place as usize])
