@@ -49,6 +49,19 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The lines of the figures that a replay with these options writes to `json`, but for the time that it took.
+pub(crate) fn lasting_lines(json: &Path, options: &[&str]) -> Vec<String> {
+    let mut arguments = vec![OsStr::new("--json"), json.as_os_str()];
+    arguments.extend(options.iter().map(OsStr::new));
+    let output = run(arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result = fs::read_to_string(json).expect("the figures are written");
+    let lasting = result
+        .lines()
+        .filter(|line| !line.contains("\"elapsed_ms\""));
+    lasting.map(String::from).collect()
+}
+
 /// A directory for the files of one test.
 pub(crate) struct Scratch {
     pub(crate) directory: PathBuf,

@@ -1,11 +1,9 @@
 //! Sequential mode: exact figures on small traces made here, the reference results on the published traces, errors.
 
-use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::program::{Replayed, Scratch, published_traces, run, text};
+use crate::program::{Replayed, Scratch, lasting_lines, published_traces, run, text};
 
 fn sequential(scratch: &Scratch, trace: &Path, options: &[&str]) -> Replayed {
     scratch.replay(trace, &[&["--mode", "sequential"], options].concat())
@@ -222,18 +220,8 @@ fn compressed_traces_are_read() {
 #[test]
 fn two_runs_differ_in_nothing_but_the_time() {
     let scratch = Scratch::new("twice");
-    let results = ["first.json", "second.json"].map(|name| {
-        let json = scratch.path(name);
-        let arguments = ["--mode", "sequential", "--json"].map(OsStr::new);
-        let output = run(arguments.into_iter().chain([json.as_os_str()]));
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let result = fs::read_to_string(json).expect("the figures are written");
-        result
-            .lines()
-            .filter(|line| !line.contains("\"elapsed_ms\""))
-            .map(String::from)
-            .collect::<Vec<_>>()
-    });
+    let results = ["first.json", "second.json"]
+        .map(|name| lasting_lines(&scratch.path(name), &["--mode", "sequential"]));
     assert!(results[0].len() > 10, "{:?}", results[0]);
     assert_eq!(results[0], results[1]);
 }

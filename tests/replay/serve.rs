@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::program::{Replayed, Scratch, published_traces, run, text};
+use crate::program::{Replayed, Scratch, lasting_lines, published_traces, run, text};
 
 /// Ids of four tokens; the figures are worked out in `figures_are_exact`.
 const SYNTHETIC: &str = r#"{"timestamp": 0, "input_length": 12, "output_length": 3, "hash_ids": [0, 1, 2]}
@@ -274,7 +274,12 @@ fn branches_share_their_prompt_and_copy_its_end() {
     // They were never preempted, so they return from nothing.
     result.has("returns", "0");
     is(&result, "returned_hit_ratio", 0.0);
-    // The same for want of a place among the sequences.
+}
+
+#[test]
+fn branches_without_a_place_among_the_sequences_wait_for_one() {
+    let scratch = Scratch::new("serve-no-place");
+    let trace = scratch.write("pair.jsonl", PAIR.as_bytes());
     let result = small(
         &scratch,
         &trace,
@@ -289,7 +294,14 @@ fn branches_share_their_prompt_and_copy_its_end() {
             "1",
         ],
     );
-    result.has("branches_without_slot", "0");
+    is_clean(&result);
+    // Both requests run when their prompts are computed, so each one's second branch waits until one has ended.
+    result.has("branches_without_slot", "2");
+    result.has("branches_queued", "0");
+    result.has("completed", "2");
+    result.has("preemptions", "0");
+    result.has("returns", "0");
+    result.said("--max-sequences");
 }
 
 #[test]
@@ -590,31 +602,20 @@ fn a_sweep_gives_each_size_the_same_memory() {
 #[test]
 fn two_runs_differ_in_nothing_but_the_time() {
     let scratch = Scratch::new("serve-twice");
-    let results = ["first.json", "second.json"].map(|name| {
-        let json = scratch.path(name);
-        let options = [
-            "--cancel",
-            "20%",
-            "--branch",
-            "2",
-            "--draft",
-            "2",
-            "--growth",
-            "on-demand",
-            "--blocks",
-            "900",
-        ];
-        let mut arguments = vec![OsStr::new("--json"), json.as_os_str()];
-        arguments.extend(options.map(OsStr::new));
-        let output = run(arguments);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let result = fs::read_to_string(json).expect("the figures are written");
-        result
-            .lines()
-            .filter(|line| !line.contains("\"elapsed_ms\""))
-            .map(String::from)
-            .collect::<Vec<_>>()
-    });
+    let options = [
+        "--cancel",
+        "20%",
+        "--branch",
+        "2",
+        "--draft",
+        "2",
+        "--growth",
+        "on-demand",
+        "--blocks",
+        "900",
+    ];
+    let results =
+        ["first.json", "second.json"].map(|name| lasting_lines(&scratch.path(name), &options));
     assert!(results[0].len() > 100, "{:?}", results[0]);
     assert_eq!(results[0], results[1]);
 }
