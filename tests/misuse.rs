@@ -7,14 +7,16 @@
     reason = "tests have std"
 )]
 
-use std::error::Error;
+mod support;
 
 use kvblock::{
     BlockId, BlockPool, Blocks, Chain, ClearError, Contents, CreateError, Event, Exceeds, ExtraKey,
-    Field, FindError, ForkError, Holder, InvalidateError, LengthMismatch, MAX_BLOCK_SIZE,
-    MAX_BLOCKS, Namespace, PoolConfig, Probe, Prompt, PublishError, Refused, Reservation, Returned,
-    ShardId, SplitError, TakeError, TooManyReferences, Worker, WrongPool,
+    Field, FindError, ForkError, Holder, InvalidateError, MAX_BLOCK_SIZE, MAX_BLOCKS, Namespace,
+    PoolConfig, Probe, Prompt, PublishError, Refused, Reservation, Returned, ShardId, SplitError,
+    TakeError, TooManyReferences, Worker, WrongPool,
 };
+
+use support::{is_length, says};
 
 const SIZE: usize = 4;
 const TOKENS: [u32; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
@@ -114,33 +116,10 @@ impl<'p> Scene<'p> {
     }
 }
 
-/// The message is plain words and has all the numbers.
-#[track_caller]
-fn says(error: &dyn Error, numbers: &[usize]) {
-    let message = error.to_string();
-    for number in numbers {
-        let words = message.split(|c: char| !c.is_ascii_digit());
-        assert!(
-            words.into_iter().any(|word| word == number.to_string()),
-            "{number} is not in {message:?}"
-        );
-    }
-    assert!(message.contains(' '), "plain words: {message:?}");
-}
-
 #[track_caller]
 fn is_exceeds(error: Exceeds, asked: usize, left: usize) {
     assert_eq!((error.asked, error.left), (asked, left));
     says(&error, &[asked, left]);
-}
-
-#[track_caller]
-fn is_length(error: LengthMismatch, what: Field, expected: usize, got: usize) {
-    assert_eq!(
-        (error.what, error.expected, error.got),
-        (what, expected, got)
-    );
-    says(&error, &[expected, got]);
 }
 
 // ---- creation

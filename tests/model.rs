@@ -13,31 +13,20 @@ mod ops;
 #[path = "model/reference.rs"]
 mod reference;
 
+#[path = "support/properties.rs"]
+mod properties;
+
 use kvblock::Proof;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use ops::{Asked, By, Foreign, Keys, Op, Setup, Symbol, Tally, Wrong, run};
-
-/// An event ring from which nothing is lost.
-const ALL_EVENTS: usize = 1 << 12;
+use properties::ALL_EVENTS;
 
 fn config(cases: u32) -> Config {
-    let standard = Config::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
-        standard.cases
-    } else {
-        cases
-    };
-    let kept = FileFailurePersistence::Direct("proptest-regressions/model.txt");
-    Config {
-        cases,
-        failure_persistence: Some(Box::new(kept)),
-        max_shrink_iters: 50_000,
-        ..standard
-    }
+    properties::config(cases, "proptest-regressions/model.txt", 50_000)
 }
 
 fn setup(

@@ -8,15 +8,16 @@
     reason = "tests have std"
 )]
 
-use std::error::Error;
+mod support;
 
 use kvblock::{
     Admit, AdmitError, AppendError, AttachError, Beyond, BlockId, BlockPool, BranchError, Budget,
     ComputedError, Contents, CopyTicket, CreateError, Event, ExtraKey, Field, Growth, Handle,
-    Holder, LengthMismatch, Namespace, PoolConfig, Prompt, ReadError, Refused, SequenceState,
-    Sequences, SequencesConfig, SequencesInconsistency, ShardId, Stale, Step, TokensError,
-    TruncateError,
+    Holder, Namespace, PoolConfig, Prompt, ReadError, Refused, SequenceState, Sequences,
+    SequencesConfig, SequencesInconsistency, ShardId, Stale, Step, TokensError, TruncateError,
 };
+
+use support::{is_length, says};
 
 const SIZE: usize = 4;
 const SHARD: ShardId = ShardId::new(3);
@@ -190,20 +191,6 @@ impl Scene {
     }
 }
 
-/// The message is plain words and has all the numbers.
-#[track_caller]
-fn says(error: &dyn Error, numbers: &[usize]) {
-    let message = error.to_string();
-    for number in numbers {
-        let words = message.split(|c: char| !c.is_ascii_digit());
-        assert!(
-            words.into_iter().any(|word| word == number.to_string()),
-            "{number} is not in {message:?}"
-        );
-    }
-    assert!(message.contains(' '), "plain words: {message:?}");
-}
-
 #[track_caller]
 fn is_never(error: Refused, needed: usize, capacity: usize) {
     let expected = Refused::NeverFits {
@@ -231,15 +218,6 @@ fn is_shortfall(error: Refused, needed: usize, available: usize) {
 fn is_beyond(error: Beyond, asked: usize, positions: usize) {
     assert_eq!((error.asked, error.positions), (asked, positions));
     says(&error, &[asked, positions]);
-}
-
-#[track_caller]
-fn is_length(error: LengthMismatch, what: Field, expected: usize, got: usize) {
-    assert_eq!(
-        (error.what, error.expected, error.got),
-        (what, expected, got)
-    );
-    says(&error, &[expected, got]);
 }
 
 // ---- creation

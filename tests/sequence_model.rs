@@ -19,33 +19,22 @@ mod reference;
 #[path = "sequence_model/reference.rs"]
 mod registry;
 
+#[path = "support/properties.rs"]
+mod properties;
+
 use kvblock::Proof;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use calls::{Aim, Call, Request, Scheduling, Who, run};
 use ops::{Asked, By, Keys, Op, Setup, Symbol, Tally, Wrong};
+use properties::ALL_EVENTS;
 use registry::Growth;
 
-/// An event ring from which nothing is lost.
-const ALL_EVENTS: usize = 1 << 12;
-
 fn config(cases: u32) -> Config {
-    let standard = Config::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
-        standard.cases
-    } else {
-        cases
-    };
-    let kept = FileFailurePersistence::Direct("proptest-regressions/sequence_model.txt");
-    Config {
-        cases,
-        failure_persistence: Some(Box::new(kept)),
-        max_shrink_iters: 100_000,
-        ..standard
-    }
+    properties::config(cases, "proptest-regressions/sequence_model.txt", 100_000)
 }
 
 fn scheduling(

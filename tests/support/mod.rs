@@ -1,12 +1,13 @@
-//! The words of the known failures (`CASES.md`): pools, texts, what a refusal says. Shared by the tests of the pool and of the registry.
+//! The words of the known failures (`CASES.md`): pools, texts, what an error says. Shared by the tests of the pool and of the registry.
 #![allow(dead_code, reason = "not every test needs every word")]
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::sync::Arc;
 
 use kvblock::{
     AdmitError, AppendError, BlockId, BlockPool, BranchError, ConstantHasher, EventKind,
-    EventReader, Namespace, PoolConfig, Prompt, Refused, TruncateError,
+    EventReader, Field, LengthMismatch, Namespace, PoolConfig, Prompt, Refused, TruncateError,
 };
 
 pub(crate) fn pool(blocks: usize, block_size: usize) -> BlockPool {
@@ -151,4 +152,27 @@ pub(crate) fn news(reader: &mut EventReader<'_>) -> (Vec<BlockId>, Vec<BlockId>)
         events.map(|event| event.copy.block).collect()
     };
     (of(true), of(false))
+}
+
+/// The message is plain words and has all the numbers.
+#[track_caller]
+pub(crate) fn says(error: &dyn Error, numbers: &[usize]) {
+    let message = error.to_string();
+    for number in numbers {
+        let words = message.split(|c: char| !c.is_ascii_digit());
+        assert!(
+            words.into_iter().any(|word| word == number.to_string()),
+            "{number} is not in {message:?}"
+        );
+    }
+    assert!(message.contains(' '), "plain words: {message:?}");
+}
+
+#[track_caller]
+pub(crate) fn is_length(error: LengthMismatch, what: Field, expected: usize, got: usize) {
+    assert_eq!(
+        (error.what, error.expected, error.got),
+        (what, expected, got)
+    );
+    says(&error, &[expected, got]);
 }
