@@ -167,6 +167,17 @@ impl fmt::Display for WrongPool {
 }
 impl Error for WrongPool {}
 
+/// The host's allocator had no memory for a list of blocks or tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct OutOfMemory;
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no memory for a list of blocks or tokens")
+    }
+}
+impl Error for OutOfMemory {}
+
 /// A consuming call was refused: the value comes back, still holding what it held.
 pub struct Returned<T, E = WrongPool> {
     /// Why.
@@ -334,6 +345,13 @@ one_of! {
     ForkError {
         /// A block of it cannot have one more owner.
         TooManyReferences(TooManyReferences),
+    } or WrongPool
+}
+one_of! {
+    /// Why something was not released after a fence.
+    ReleaseAfterError {
+        /// No memory for the lane's list.
+        OutOfMemory(OutOfMemory),
     } or WrongPool
 }
 one_of! {

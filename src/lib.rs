@@ -86,12 +86,13 @@ pub mod trace;
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
 pub use error::{
     ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, LengthMismatch,
-    PublishError, Refused, Returned, SplitError, TakeError, TooManyReferences, WrongPool,
+    OutOfMemory, PublishError, Refused, ReleaseAfterError, Returned, SplitError, TakeError,
+    TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
 pub use pool::{
-    BlockPool, Blocks, Chain, Holder, Inconsistency, PoolConfig, Probe, Published, Reservation,
-    Stopped, Worker,
+    BlockPool, Blocks, Chain, Fence, Holder, Inconsistency, Lane, PoolConfig, Probe, Published,
+    Reservation, Stopped, Worker,
 };
 #[cfg(feature = "xxh3")]
 pub use prefix::Xxh3Hasher;
@@ -101,10 +102,10 @@ pub use prefix::{
 pub use report::{PoolReport, SequencesReport};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
-    ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached, Failure, Growth, Handle,
-    HitStatistics, NotNext, OutOfMemory, ReadError, SequenceState, Sequences, SequencesConfig,
+    ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached, EndAfterError, Failure,
+    Growth, Handle, HitStatistics, NotNext, ReadError, SequenceState, Sequences, SequencesConfig,
     SequencesInconsistency, Stale, Step, TableChange, TokensError, TooManySequences, TooShort,
-    TruncateError, Victim,
+    TruncateAfterError, TruncateError, Victim,
 };
 
 #[cfg(loom)]

@@ -12,16 +12,18 @@ use super::blocks::Blocks;
 use super::chain::Chain;
 use super::core::Core;
 use super::index::Index;
+use super::lane::Lane;
 use super::node::Link;
 use super::reservation::Reservation;
 use crate::block::BlockId;
 use crate::sync::Ordering::{Acquire, Relaxed};
 
-/// Somebody who holds blocks or credits of a pool: a [`Reservation`], [`Blocks`] or a [`Chain`].
+/// Somebody who holds blocks or credits of a pool: a [`Reservation`], [`Blocks`], a [`Chain`], a [`Lane`] and what is made of these.
 pub trait Holder: sealed::Holds {}
 impl Holder for Reservation<'_> {}
 impl Holder for Blocks<'_> {}
 impl Holder for Chain<'_> {}
+impl Holder for Lane {}
 
 pub(crate) fn address(core: &Core) -> *const () {
     core::ptr::from_ref(core).cast()
@@ -30,7 +32,7 @@ pub(crate) fn address(core: &Core) -> *const () {
 pub(crate) use sealed::Holds;
 
 mod sealed {
-    use super::{BlockId, Blocks, Chain, Reservation, address};
+    use super::{BlockId, Blocks, Chain, Lane, Reservation, address};
 
     pub trait Holds {
         /// The address of the pool's core.
@@ -43,6 +45,9 @@ mod sealed {
         /// Calls `visit` for each reference.
         #[doc(hidden)]
         fn references(&self, _visit: &mut dyn FnMut(BlockId)) {}
+        /// Calls `visit` for each of these that waits for a fence.
+        #[doc(hidden)]
+        fn fences(&self, _visit: &mut dyn FnMut(BlockId)) {}
     }
     impl Holds for Reservation<'_> {
         fn pool(&self) -> *const () {
@@ -68,6 +73,17 @@ mod sealed {
             self.raw().held().for_each(visit);
         }
     }
+    impl Holds for Lane {
+        fn pool(&self) -> *const () {
+            address(self.core())
+        }
+        fn references(&self, visit: &mut dyn FnMut(BlockId)) {
+            self.waiting().for_each(visit);
+        }
+        fn fences(&self, visit: &mut dyn FnMut(BlockId)) {
+            self.waiting().for_each(visit);
+        }
+    }
 }
 
 /// The first thing that an audit found not to add up.
@@ -84,6 +100,22 @@ pub enum Inconsistency {
         counted: u64,
         /// What the holders given hold.
         held: u64,
+    },
+    /// The block's count of references that wait for fences is not what the lanes have.
+    Fences {
+        /// Which.
+        block: BlockId,
+        /// What is counted for it.
+        counted: u64,
+        /// What waits in the lanes given.
+        waiting: u64,
+    },
+    /// The number of quarantined blocks is not that of the blocks which only fences hold.
+    Quarantined {
+        /// What is counted.
+        recorded: usize,
+        /// Blocks that only fences hold.
+        blocks: usize,
     },
     /// The bitmap and the block's state disagree on whether it is free.
     Free {
@@ -163,6 +195,22 @@ impl fmt::Display for Inconsistency {
                     "block {block} counts {counted} references, its holders have {held}"
                 )
             }
+            Self::Fences {
+                block,
+                counted,
+                waiting,
+            } => {
+                write!(
+                    f,
+                    "block {block} counts {counted} fences, {waiting} wait in the lanes"
+                )
+            }
+            Self::Quarantined { recorded, blocks } => {
+                write!(
+                    f,
+                    "{recorded} quarantined blocks counted, fences alone hold {blocks}"
+                )
+            }
             Self::Free {
                 block,
                 in_bitmap: true,
@@ -211,6 +259,8 @@ impl Error for Inconsistency {}
 pub(crate) struct Account {
     /// References of each block.
     pub(crate) held: Vec<u64>,
+    /// Those of them that wait for fences.
+    pub(crate) fenced: Vec<u64>,
     /// Credits set aside.
     pub(crate) promised: usize,
     /// What threads that stopped in the middle have not given back.
@@ -242,11 +292,13 @@ impl Core {
         }
         let mut account = Account {
             held: vec![0; self.states.len()],
+            fenced: vec![0; self.states.len()],
             promised: holders.iter().map(|holder| holder.credits()).sum(),
             stopped: Stopped::default(),
         };
         for holder in holders {
             holder.references(&mut |block| account.held[block.index()] += 1);
+            holder.fences(&mut |block| account.fenced[block.index()] += 1);
         }
         self.audit_account(&account)
     }
@@ -254,6 +306,7 @@ impl Core {
     /// Compares everything with the account.
     pub(crate) fn audit_account(&self, account: &Account) -> Result<(), Inconsistency> {
         self.audit_states(account)?;
+        self.audit_quarantine(account)?;
         self.audit_tree(&account.stopped)?;
         self.audit_index(&account.stopped)?;
         self.audit_tokens(&account.stopped)?;
@@ -282,6 +335,27 @@ impl Core {
         self.free.audit().map_err(|word| Inconsistency::Summary {
             block: BlockId::from_index(word * 64),
         })
+    }
+
+    fn audit_quarantine(&self, account: &Account) -> Result<(), Inconsistency> {
+        let mut blocks = 0;
+        for (block, &waiting) in self.ids().zip(&account.fenced) {
+            let counted = self.quarantine.fences(block);
+            let state = self.state(block).load(Acquire);
+            if counted != waiting || state.is_fenced() != (waiting > 0) {
+                return Err(Inconsistency::Fences {
+                    block,
+                    counted,
+                    waiting,
+                });
+            }
+            blocks += usize::from(self.is_quarantined(block, state));
+        }
+        let recorded = self.quarantine.blocks();
+        if recorded != blocks {
+            return Err(Inconsistency::Quarantined { recorded, blocks });
+        }
+        Ok(())
     }
 
     fn audit_tree(&self, stopped: &Stopped) -> Result<(), Inconsistency> {

@@ -2,10 +2,12 @@
 
 use core::fmt;
 
+use super::chain::RawChain;
 use super::core::Core;
+use super::lane::{Fence, Lane};
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
-use crate::error::{Exceeds, Returned};
+use crate::error::{Exceeds, ReleaseAfterError, Returned};
 
 /// Blocks that one owner holds alone. Their content is nobody else's business until they are published as part of a
 /// [`Chain`](crate::Chain).
@@ -137,6 +139,26 @@ impl<'p> Blocks<'p> {
         }
         self.core.release_private(&self.ids);
         worker.recycle(&mut self.ids);
+        Ok(())
+    }
+
+    /// Gives them back when a fence has passed.
+    ///
+    /// # Errors
+    /// They come back: the lane is another pool's, or there is no memory for its list.
+    ///
+    /// Two read-modify-writes a block. No allocation in steady state.
+    pub fn release_after(
+        self,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), Returned<Self, ReleaseAfterError>> {
+        if let Err(error) = lane.make_room(self.core) {
+            return Err(Returned { error, value: self });
+        }
+        let mut blocks = RawChain::vacant(self.core);
+        blocks.ids = self.into_ids();
+        lane.push(fence, &mut blocks);
         Ok(())
     }
 

@@ -5,12 +5,14 @@ use core::fmt;
 use super::blocks::Blocks;
 use super::core::Core;
 use super::find::{Place, Purse};
+use super::lane::{Fence, Lane};
 use super::publish::Published;
 use super::reservation::Reservation;
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
 use crate::error::{
-    Exceeds, ForkError, PublishError, Returned, SplitError, TakeError, TooManyReferences, WrongPool,
+    Exceeds, ForkError, OutOfMemory, PublishError, ReleaseAfterError, Returned, SplitError,
+    TakeError, TooManyReferences, WrongPool,
 };
 use crate::prefix::{Contents, Namespace, Space};
 use crate::sync::Ordering::Acquire;
@@ -187,6 +189,52 @@ impl RawChain {
         self.unpublish(core, keep) + credits
     }
 
+    /// Keeps the first `cut` blocks; the others go, behind references of their own on the first `head` published ones, to the
+    /// lists given, which are empty.
+    pub(crate) fn split_off(
+        &mut self,
+        core: &Core,
+        cut: usize,
+        head: usize,
+        (mut ids, mut canonical): (BlockList, BlockList),
+    ) -> Result<Self, TooManyReferences> {
+        let path = (0..head).map(|position| self.node(position));
+        core.hold_all(path.clone().rev(), 1)?;
+        ids.extend(path);
+        ids.extend_from_slice(&self.ids[cut..]);
+        if !self.canonical.is_empty() {
+            canonical.extend_from_slice(&ids[..head]);
+            canonical.extend_from_slice(self.canonical.get(cut..).unwrap_or_default());
+            self.canonical.truncate(cut);
+        }
+        let tail = Self {
+            ids,
+            hidden: head,
+            published: head + self.published.saturating_sub(cut),
+            canonical,
+            gap: self.gap || cut > self.published,
+            ..*self
+        };
+        self.ids.truncate(cut);
+        self.published = self.published.min(cut);
+        self.forget_cuts();
+        Ok(tail)
+    }
+
+    /// Room for what [`split_off`](Self::split_off) puts there.
+    pub(crate) fn reserve_for_tail(
+        &mut self,
+        other: &Self,
+        cut: usize,
+        head: usize,
+    ) -> Result<(), OutOfMemory> {
+        let blocks = head + other.ids.len() - cut;
+        self.ids
+            .try_reserve(blocks)
+            .and(self.canonical.try_reserve(blocks))
+            .map_err(|_| OutOfMemory)
+    }
+
     /// Positions from `keep` on count as published no longer. Copies held beside the chain's own blocks there are given back; their
     /// credits are the caller's.
     #[must_use]
@@ -237,9 +285,15 @@ impl RawChain {
     /// Gives everything back and holds nothing; the list of blocks keeps its buffer.
     pub(crate) fn release_and_clear(&mut self, core: &Core) {
         self.release(core);
+        self.forget();
+    }
+
+    /// What it held is somebody else's, or given back: holds nothing, and keeps its buffers.
+    pub(crate) fn forget(&mut self) {
         self.ids.clear();
         self.canonical.clear();
         self.published = 0;
+        self.hidden = 0;
     }
 
     /// Gives everything back; the lists go to the worker.
@@ -437,36 +491,12 @@ impl<'p> Chain<'p> {
             }));
         }
         let cut = self.raw.hidden + at;
-        let shared = cut.min(self.raw.published);
-        let head = (0..shared).rev().map(|position| self.raw.node(position));
-        self.core
-            .hold_all(head, 1)
-            .map_err(|error: TooManyReferences| SplitError::TooManyReferences(error))?;
-
-        let mut ids: BlockList = (0..shared)
-            .map(|position| self.raw.node(position))
-            .collect();
-        ids.extend_from_slice(&self.raw.ids[cut..]);
-        let mut canonical = BlockList::new();
-        if !self.raw.canonical.is_empty() {
-            canonical.extend_from_slice(&ids[..shared]);
-            canonical.extend_from_slice(self.raw.canonical.get(cut..).unwrap_or_default());
-            self.raw.canonical.truncate(cut);
-        }
-        let tail = RawChain {
-            ids,
-            hidden: shared,
-            published: shared + self.raw.published.saturating_sub(cut),
-            canonical,
-            gap: self.raw.gap || cut > self.raw.published,
-            ..self.raw
-        };
-        self.raw.ids.truncate(cut);
-        self.raw.published = shared;
-        self.raw.forget_cuts();
+        let head = cut.min(self.raw.published);
+        let lists = (BlockList::new(), BlockList::new());
+        let raw = self.raw.split_off(self.core, cut, head, lists)?;
         Ok(Self {
             core: self.core,
-            raw: tail,
+            raw,
         })
     }
 
@@ -497,6 +527,28 @@ impl<'p> Chain<'p> {
             return Err(Returned::wrong_pool(self));
         }
         self.raw.release_into(self.core, worker);
+        Ok(())
+    }
+
+    /// Gives every reference back when a fence has passed, as [`release`](Self::release) would now.
+    ///
+    /// # Errors
+    /// The chain comes back: the lane is another pool's, or there is no memory for its list.
+    ///
+    /// Two read-modify-writes a block. No allocation in steady state.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error is the chain itself; boxing it would allocate"
+    )]
+    pub fn release_after(
+        mut self,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), Returned<Self, ReleaseAfterError>> {
+        match lane.make_room(self.core) {
+            Ok(()) => lane.push(fence, &mut self.raw),
+            Err(error) => return Err(Returned { error, value: self }),
+        }
         Ok(())
     }
 

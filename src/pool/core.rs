@@ -9,6 +9,7 @@ use super::index::{Home, Index};
 use super::node::Nodes;
 use super::order::TokenRing;
 use super::packed::Atomic;
+use super::quarantine::Quarantine;
 use super::state::{State, StateWord};
 use super::tally::{Counter, Tallies};
 use crate::array::array;
@@ -38,6 +39,7 @@ pub(crate) struct Core {
     pub(crate) order: TokenRing,
     pub(crate) nodes: Nodes,
     pub(crate) index: Index,
+    pub(crate) quarantine: Quarantine,
     pub(crate) events: Option<EventRing>,
     /// Grows with each call that cuts blocks which may have children. See `cut.rs`.
     pub(crate) cuts: Padded<AtomicU64>,
@@ -74,6 +76,7 @@ impl Core {
             order: TokenRing::new(max)?,
             nodes: Nodes::new(max, config.block_size, config.proof)?,
             index: Index::new(max)?,
+            quarantine: Quarantine::new(max)?,
             events,
             cuts: Padded(AtomicU64::new(0)),
             tallies: Tallies::new()?,
@@ -112,6 +115,7 @@ impl Core {
             + self.nodes.node_bytes()
             + self.nodes.content_bytes()
             + self.index.bytes()
+            + self.quarantine.bytes()
             + self.events.as_ref().map_or(0, EventRing::bytes)
             + self.tallies.bytes()
     }
@@ -181,12 +185,12 @@ impl Core {
         }
     }
 
-    pub(crate) const fn shortfall(&self, needed: usize, available: u32) -> Refused {
+    pub(crate) fn shortfall(&self, needed: usize, available: u32) -> Refused {
         Refused::Shortfall {
             shard: self.shard,
             needed,
             available: available as usize,
-            quarantined: 0,
+            quarantined: self.quarantine.blocks(),
         }
     }
 

@@ -290,6 +290,9 @@ impl Core {
                     if idle {
                         purse.pay();
                     }
+                    if current.is_fenced() && !mutant("hit-leaves-quarantine") {
+                        self.settle_quarantine(block);
+                    }
                     if mutant("pin-before-compare") && !self.nodes.matches(block, parent, identity)
                     {
                         self.release(core::iter::once(block));

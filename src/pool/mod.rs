@@ -10,8 +10,9 @@
 //! | `order` | idle blocks: a ring of tokens | `release` | give back |
 //! | `node` | tree of prefixes, contents | `claim`, `reclaim` | take content back from idle blocks |
 //! | `index` | chain key to node | `cut` | invalidate, clear |
-//! | `worker`, `tally` | what a thread brings; statistics | `audit` | recount everything |
-//! | `keys` | chain keys made ahead of a walk | | |
+//! | `worker`, `tally` | what a thread brings; statistics | `quarantine` | what only fences hold |
+//! | `keys` | chain keys made ahead of a walk | `audit` | recount everything |
+//! | `lane` | what waits for fences, in order of release | | |
 
 mod audit;
 mod blocks;
@@ -25,12 +26,14 @@ mod find;
 mod free;
 mod index;
 mod keys;
+mod lane;
 mod node;
 mod order;
 mod packed;
 #[allow(unsafe_code)]
 mod prefetch;
 mod publish;
+mod quarantine;
 mod reclaim;
 mod release;
 mod reservation;
@@ -48,6 +51,7 @@ pub use self::blocks::Blocks;
 pub use self::chain::Chain;
 pub use self::config::PoolConfig;
 pub use self::find::Probe;
+pub use self::lane::{Fence, Lane};
 pub use self::publish::{Published, Stopped};
 pub use self::reservation::Reservation;
 pub use self::worker::Worker;
@@ -164,6 +168,17 @@ impl BlockPool {
     #[must_use]
     pub fn reserved(&self) -> usize {
         self.core.credits.now().reserved as usize
+    }
+
+    /// Released blocks that only fences hold: they come back by themselves when these pass. One load.
+    #[must_use]
+    pub fn quarantined(&self) -> usize {
+        self.core.quarantine.blocks()
+    }
+
+    /// A lane for the fences of one stream or peer. Allocates nothing yet.
+    pub fn lane(&self) -> Lane {
+        Lane::new(&self.core)
     }
 
     /// Whether [`reserve`](Self::reserve) would promise `n` blocks at this instant. Changes nothing.

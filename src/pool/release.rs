@@ -144,6 +144,9 @@ impl Core {
                             out.queue(block);
                         }
                     }
+                    if current.is_fenced() {
+                        self.settle_quarantine(block);
+                    }
                     return;
                 }
                 // Another owner came or went, or the token's holder cleared a flag.
@@ -161,7 +164,12 @@ impl Core {
                 return Err(TooManyReferences { block });
             }
             match word.compare_exchange(current, current.held_by_more(owners), AcqRel, Acquire) {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    if current.is_fenced() {
+                        self.settle_quarantine(block);
+                    }
+                    return Ok(());
+                }
                 // Another owner came or went.
                 Err(actual) => current = actual,
             }

@@ -17,7 +17,7 @@
 //! * *queued*: exactly one token of the block exists, in the ring or in a thread's hand.
 //! * *cut*: no longer findable, never to be again at this generation. Cut with no references is frozen: only its token's
 //!   holder may change a flag of it, or a reclaimer take it.
-//! * *fenced*: held only by a fence.
+//! * *fenced*: some of the references are fences'; `quarantine` knows how many.
 //! * `generation`: one more with each claim, so that what was compared at one generation cannot be taken for the next.
 //!
 //! Whose word it is: an unpublished block with one reference belongs to its owner, who stores plainly; everybody else leaves it
@@ -136,6 +136,14 @@ impl State {
     pub(crate) const fn with_cut(self) -> Self {
         Self(self.0 | CUT)
     }
+    #[inline]
+    pub(crate) const fn with_fenced(self, on: bool) -> Self {
+        Self(if on {
+            self.0 | FENCED
+        } else {
+            self.0 & !FENCED
+        })
+    }
     /// Never part of the protocol: a mutant takes a cut back.
     pub(crate) const fn uncut(self) -> Self {
         Self(self.0 & !CUT)
@@ -193,6 +201,9 @@ mod tests {
                 prop_assert_eq!(parts(s.with_touched(on)), (references, generation, published, on, queued, cut, fenced));
             }
             prop_assert_eq!(parts(s.published()), (references, generation, true, queued, queued, cut, fenced));
+            for on in [false, true] {
+                prop_assert_eq!(parts(s.with_fenced(on)), (references, generation, published, s.is_touched(), queued, cut, on));
+            }
             prop_assert_eq!(parts(s.with_cut()), (references, generation, published, s.is_touched(), queued, true, fenced));
             let next = (generation + 1) % (1 << GENERATION_BITS);
             prop_assert_eq!(parts(s.claimed(true)), (0, next, false, false, true, false, false));

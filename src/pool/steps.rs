@@ -296,6 +296,7 @@ impl Steps {
     ) -> Result<(), Inconsistency> {
         let mut account = Account {
             held: vec![0; self.core().states.len()],
+            fenced: vec![0; self.core().states.len()],
             ..Account::default()
         };
         for &(block, n) in held {

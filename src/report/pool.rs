@@ -84,7 +84,7 @@ impl BlockPool {
             match state.references() {
                 0 if state.is_published() => idle += 1,
                 0 => free += usize::from(block.index() < core.capacity()),
-                _ if state.is_fenced() => quarantined += 1,
+                _ if core.is_quarantined(block, state) => quarantined += 1,
                 n => {
                     held += 1;
                     references += n;

@@ -5,12 +5,12 @@
 //! more, one that nobody holds any more needs a credit more. If these can't be had, the pins are undone.
 
 use super::Sequences;
-use super::error::{AdmitError, OutOfMemory};
+use super::error::AdmitError;
 use super::growth::{Budget, Growth};
 use super::handle::Handle;
 use super::sequence::count;
 use crate::block::BlockId;
-use crate::error::Refused;
+use crate::error::{OutOfMemory, Refused};
 use crate::pool::{Core, Purse};
 use crate::prefix::Prompt;
 use crate::sync::Ordering::Acquire;

@@ -4,14 +4,14 @@
 //! published, it takes blocks: paid from the sequence's promise and from what is available, decided before anything is changed.
 
 use super::Sequences;
-use super::error::{AppendError, CapReached, OutOfMemory};
+use super::error::{AppendError, CapReached};
 use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence, count, slot_of, slot_of_position};
 use super::step::{Failure, Step};
 use super::ticket::Tickets;
 use crate::block::BlockId;
-use crate::error::Refused;
+use crate::error::{OutOfMemory, Refused};
 use crate::pool::{Core, Worker};
 
 /// What a table is to be long enough for.

@@ -1,11 +1,11 @@
 //! The end of a sequence, or of its time in this registry.
 
 use super::Sequences;
-use super::error::{AttachError, CopyPending, DetachError, Stale};
+use super::error::{AttachError, CopyPending, DetachError, EndAfterError, Stale};
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence};
-use crate::error::{Returned, WrongPool};
-use crate::pool::BlockPool;
+use crate::error::{ReleaseAfterError, Returned, WrongPool};
+use crate::pool::{BlockPool, Core, Fence, Lane};
 
 impl Sequences {
     /// Ends a sequence: what is sealed is published, its published blocks become idle, the others free, unless others hold them, and what is left of its promise
@@ -17,16 +17,41 @@ impl Sequences {
     /// One read-modify-write a block. No allocation.
     pub fn release(&mut self, handle: Handle) -> Result<(), Stale> {
         let slot = self.registry.find(handle)?;
+        self.finish(slot, Sequence::release);
+        Ok(())
+    }
+
+    /// Ends a sequence whose blocks a device or a peer may still touch: they are given back, as by [`release`](Self::release), when a
+    /// fence has passed. What is left of its promise is available at once, and the handle names nothing from now on.
+    ///
+    /// # Errors
+    /// [`EndAfterError`]: no such sequence, a lane of another pool, or no memory for its list. Nothing is changed.
+    ///
+    /// Two read-modify-writes a block. No allocation in steady state.
+    pub fn release_after(
+        &mut self,
+        handle: Handle,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), EndAfterError> {
+        let slot = self.registry.find(handle)?;
+        lane.make_room(&self.pool.core)?;
+        self.finish(slot, |sequence, core| {
+            sequence.release_after(core, lane, fence);
+        });
+        Ok(())
+    }
+
+    /// Publishes what waited while others referred to it, gives back what the sequence of a slot holds, and makes the slot vacant.
+    fn finish(&mut self, slot: usize, give_back: impl FnOnce(&mut Sequence, &Core)) {
         let core = &*self.pool.core;
-        let (_, sequence) = self.registry.get_mut(handle)?;
-        // What waited while others referred to it.
+        let sequence = self.registry.at(slot);
         let ended = sequence
             .seal
             .publish(core, &mut self.worker, &mut sequence.chain);
         self.statistics.unpublished += u64::from(ended);
-        sequence.release(core);
+        give_back(sequence, core);
         self.registry.leave(slot);
-        Ok(())
     }
 
     /// Ends a sequence that will come back: what was published of it stays findable as long as nobody needs the memory. Admit it anew
@@ -38,6 +63,22 @@ impl Sequences {
     /// As [`release`](Self::release).
     pub fn preempt(&mut self, handle: Handle) -> Result<(), Stale> {
         self.release(handle)?;
+        self.statistics.preemptions += 1;
+        Ok(())
+    }
+
+    /// Ends a sequence that will come back, and whose blocks a device or a peer may still touch: [`preempt`](Self::preempt) when a fence
+    /// has passed.
+    ///
+    /// # Errors
+    /// As [`release_after`](Self::release_after).
+    pub fn preempt_after(
+        &mut self,
+        handle: Handle,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), EndAfterError> {
+        self.release_after(handle, lane, fence)?;
         self.statistics.preemptions += 1;
         Ok(())
     }
@@ -126,6 +167,30 @@ pub struct Detached {
     pub(super) pool: BlockPool,
     cursor: Cursor,
     pub(super) sequence: Sequence,
+}
+
+impl Detached {
+    /// Ends it when a fence has passed, as [`Sequences::release_after`].
+    ///
+    /// # Errors
+    /// It comes back: the lane is another pool's, or there is no memory for its list.
+    ///
+    /// Two read-modify-writes a block. No allocation in steady state.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error is the sequence itself; boxing it would allocate"
+    )]
+    pub fn release_after(
+        mut self,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), Returned<Self, ReleaseAfterError>> {
+        match lane.make_room(&self.pool.core) {
+            Ok(()) => self.sequence.release_after(&self.pool.core, lane, fence),
+            Err(error) => return Err(Returned { error, value: self }),
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Detached {

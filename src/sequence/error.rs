@@ -3,7 +3,9 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::error::{LengthMismatch, Refused, TooManyReferences, WrongPool, one_of};
+use crate::error::{
+    LengthMismatch, OutOfMemory, Refused, ReleaseAfterError, TooManyReferences, WrongPool, one_of,
+};
 
 /// The handle or ticket names nothing in this registry: it was released, preempted, detached or done, or is another registry's (one of
 /// the same pool, or of a pool with another [`ShardId`](crate::ShardId)).
@@ -16,17 +18,6 @@ impl fmt::Display for Stale {
     }
 }
 impl Error for Stale {}
-
-/// The host's allocator had no memory for the lists of a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct OutOfMemory;
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no memory for the lists of a sequence")
-    }
-}
-impl Error for OutOfMemory {}
 
 /// The registry has no slot left for another sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +190,26 @@ one_of! {
         Beyond(Beyond),
         /// No block for the copy that its next append will need, or for a promise that stays.
         Refused(Refused),
+    }
+}
+one_of! {
+    /// Why a sequence was not ended after a fence.
+    EndAfterError {
+        /// No such sequence.
+        Stale(Stale),
+        /// The lane can't take its blocks.
+        Lane(ReleaseAfterError),
+    }
+}
+one_of! {
+    /// Why a sequence was not shortened after a fence.
+    TruncateAfterError {
+        /// It can't be shortened.
+        Truncate(TruncateError),
+        /// The lane can't take the blocks.
+        Lane(ReleaseAfterError),
+        /// The published path above the given-back blocks cannot have one more owner.
+        TooManyReferences(TooManyReferences),
     }
 }
 one_of! {

@@ -39,8 +39,8 @@ pub use self::config::SequencesConfig;
 pub use self::end::Detached;
 pub use self::error::{
     AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, ComputedError,
-    CopyPending, DetachError, NotNext, OutOfMemory, ReadError, Stale, TokensError,
-    TooManySequences, TooShort, TruncateError,
+    CopyPending, DetachError, EndAfterError, NotNext, ReadError, Stale, TokensError,
+    TooManySequences, TooShort, TruncateAfterError, TruncateError,
 };
 pub use self::growth::{Budget, Growth};
 pub use self::handle::Handle;

@@ -1,8 +1,7 @@
 //! What waits to be published, in order: added at the end, consumed from the start.
 
+use crate::error::OutOfMemory;
 use alloc::vec::Vec;
-
-use super::error::OutOfMemory;
 
 /// A queue in one buffer, read as a slice. What is consumed is moved over later, so that each item is moved once on average.
 #[derive(Debug)]

@@ -85,6 +85,11 @@ impl Registry {
         }
     }
 
+    /// The sequence of a slot.
+    pub(super) fn at(&mut self, slot: usize) -> &mut Sequence {
+        &mut self.sequences[slot]
+    }
+
     /// Makes a slot vacant; what its sequence holds stays with it.
     pub(super) fn leave(&mut self, slot: usize) {
         self.cursors[slot] = Cursor::VACANT;

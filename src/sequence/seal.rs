@@ -4,9 +4,8 @@
 //! order: a scheduler that overlaps steps learns a token after the step that computed its position. A sealed block is published
 //! at once; its tokens are kept only until then.
 
-use super::error::OutOfMemory;
 use super::pending::Pending;
-use crate::error::{Field, LengthMismatch};
+use crate::error::{Field, LengthMismatch, OutOfMemory};
 use crate::pool::{Core, Purse, RawChain, Stopped, Worker};
 use crate::prefix::{Contents, ExtraKey, Prompt};
 

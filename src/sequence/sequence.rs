@@ -1,11 +1,12 @@
 //! One sequence: its table, its promise, and where its next position goes.
 
-use super::error::{Beyond, OutOfMemory};
+use super::error::Beyond;
 use super::growth::{Budget, Growth};
 use super::handle::Handle;
 use super::seal::Seal;
 use crate::block::BlockId;
-use crate::pool::{Core, RawChain};
+use crate::error::OutOfMemory;
+use crate::pool::{Core, Fence, Lane, RawChain};
 
 /// Where the next position goes: all that an append inside a block reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -177,6 +178,16 @@ impl Sequence {
     /// Gives everything back. The buffers stay for the next sequence.
     pub(super) fn release(&mut self, core: &Core) {
         self.chain.release_and_clear(core);
+        self.reset(core);
+    }
+
+    /// Gives the promise back, and the blocks after a fence, for which the lane has room.
+    pub(super) fn release_after(&mut self, core: &Core, lane: &mut Lane, fence: Fence) {
+        lane.push(fence, &mut self.chain);
+        self.reset(core);
+    }
+
+    fn reset(&mut self, core: &Core) {
         core.credits.unreserve(self.credits());
         self.promise = 0;
         self.copy_credit = false;

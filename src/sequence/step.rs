@@ -1,8 +1,9 @@
 //! What a scheduler learns from one step.
 
+use crate::error::OutOfMemory;
 use alloc::vec::Vec;
 
-use super::error::{AppendError, OutOfMemory};
+use super::error::AppendError;
 use super::ticket::CopyTicket;
 use crate::block::BlockId;
 

@@ -1,10 +1,11 @@
 //! Copy tickets: a block's content is to be copied, and until it has been, both ends stay held.
 
+use crate::error::OutOfMemory;
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 
-use super::error::{AppendError, OutOfMemory, Stale};
+use super::error::{AppendError, Stale};
 use super::handle::{Handle, Name};
 use crate::block::BlockId;
 use crate::pool::{BlockList, Core, RawChain};

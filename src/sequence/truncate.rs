@@ -1,12 +1,13 @@
 //! Shortening a sequence: rejected drafts, an earlier point to go on from, lookahead that is not needed.
 
 use super::Sequences;
-use super::error::TruncateError;
+use super::error::{TruncateAfterError, TruncateError};
 use super::growth::Growth;
 use super::handle::Handle;
-use super::sequence::{Sequence, count};
+use super::sequence::{Cursor, Sequence, count};
 use super::ticket::Tickets;
-use crate::pool::Core;
+use crate::error::{OutOfMemory, ReleaseAfterError};
+use crate::pool::{Core, Fence, Lane, RawChain};
 use crate::prefix::Proof;
 use crate::sync::Ordering::Acquire;
 
@@ -16,6 +17,8 @@ struct Cutback {
     positions: usize,
     whole: usize,
     rest: usize,
+    /// Some of it was published.
+    unpublished: bool,
     /// Others see the block of that rest: the next write there makes a copy.
     shared: bool,
     /// For which a credit is set aside.
@@ -27,22 +30,30 @@ struct Cutback {
 }
 
 impl Cutback {
-    fn of(core: &Core, sequence: &Sequence, tickets: &Tickets, positions: usize) -> Self {
+    /// `later`: what is given back comes back when a fence has passed.
+    fn of(
+        core: &Core,
+        sequence: &Sequence,
+        tickets: &Tickets,
+        positions: usize,
+        later: bool,
+    ) -> Self {
         let (whole, rest) = (positions / core.block_size, positions % core.block_size);
         let table = &sequence.chain.ids;
         let shared = rest > 0 && !tickets.is_alone_in(core, table[whole], rest);
-        let published = sequence.chain.published > whole;
+        let unpublished = sequence.chain.published > whole;
         let promised = sequence.growth != Growth::OnDemand || sequence.copy_credit;
         let dropped = &table[positions.div_ceil(core.block_size)..];
-        let alone = |block: &&_| core.state(**block).load(Acquire).is_private_alone();
+        let alone = |block: &&_| !later && core.state(**block).load(Acquire).is_private_alone();
         let sure = dropped.iter().filter(alone).count();
         let capped = matches!(sequence.growth, Growth::Cap(_));
         Self {
             positions,
             whole,
             rest,
+            unpublished,
             shared,
-            copy_credit: shared && (published || promised) && positions < sequence.end,
+            copy_credit: shared && (unpublished || promised) && positions < sequence.end,
             sure: count(sure),
             unsure: count(if capped { dropped.len() - sure } else { 0 }),
         }
@@ -65,15 +76,40 @@ impl Cutback {
         self.unsure + copy as u32
     }
 
+    /// Sets the charge aside, and returns it.
+    fn reserve(&self, core: &Core, sequence: &Sequence) -> Result<u32, TruncateError> {
+        let charge = self.charge(sequence);
+        core.credits.reserve(charge).map_err(|available| {
+            let refused = core.shortfall(charge as usize, available);
+            core.count_refusal(refused);
+            refused
+        })?;
+        Ok(charge)
+    }
+
+    /// The next position goes behind those that are left.
+    fn go_on(&self, core: &Core, cursor: &mut Cursor, sequence: &mut Sequence) {
+        if sequence.copy_credit && !self.copy_credit {
+            core.credits.unreserve(1);
+        }
+        sequence.copy_credit = self.copy_credit;
+        cursor.positions = self.positions;
+        if self.shared {
+            cursor.close();
+        } else {
+            let table = &sequence.chain.ids;
+            cursor.open(table, self.whole, core.block_size, sequence.end);
+        }
+    }
+
     /// Entries that the table keeps.
     const fn entries(&self) -> usize {
         self.whole + (self.rest > 0) as usize
     }
 
-    /// Takes the blocks out of the table, and gives them back with the credits that the promise does not keep.
-    fn apply(&self, core: &Core, sequence: &mut Sequence) {
-        let unpublished = sequence.chain.published > self.whole;
-        let readable = unpublished && self.rest > 0 && core.proof == Proof::Tokens;
+    /// Positions go, with what is known of them.
+    fn forget(&self, core: &Core, sequence: &mut Sequence) {
+        let readable = self.unpublished && self.rest > 0 && core.proof == Proof::Tokens;
         sequence.seal.truncate(
             self.positions,
             sequence.chain.published.min(self.whole),
@@ -81,11 +117,16 @@ impl Cutback {
                 core.nodes
                     .tokens(sequence.chain.node(self.whole), self.rest)
             }),
-            unpublished,
+            self.unpublished,
             core.block_size,
         );
-        let credits = sequence.chain.truncate(core, self.entries())
-            + sequence.chain.unpublish(core, self.whole);
+        sequence.changed_from = sequence.changed_from.min(self.entries());
+    }
+
+    /// Gives back blocks that are no longer in the table, and all that stood for them beside it; `credits` came with them. The promise
+    /// keeps its part.
+    fn settle(&self, core: &Core, sequence: &mut Sequence, credits: u32) {
+        let credits = credits + sequence.chain.unpublish(core, self.whole);
         let copy = u32::from(self.freed_pay_copy(sequence));
         let promised = match sequence.growth {
             Growth::Cap(_) => self.sure,
@@ -95,7 +136,6 @@ impl Cutback {
         core.credits.deposit_reserved(promised + copy);
         core.credits.deposit(credits - promised - copy);
         sequence.promise += promised + self.unsure;
-        sequence.changed_from = sequence.changed_from.min(self.entries());
     }
 }
 
@@ -122,29 +162,67 @@ impl Sequences {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         cursor.check(positions)?;
-        let cutback = Cutback::of(core, sequence, &self.tickets, positions);
-        let charge = cutback.charge(sequence);
-        core.credits.reserve(charge).map_err(|available| {
-            let refused = core.shortfall(charge as usize, available);
-            core.count_refusal(refused);
-            refused
-        })?;
-        cutback.apply(core, sequence);
-        if sequence.copy_credit && !cutback.copy_credit {
-            core.credits.unreserve(1);
+        let cutback = Cutback::of(core, sequence, &self.tickets, positions, false);
+        cutback.reserve(core, sequence)?;
+        cutback.forget(core, sequence);
+        let credits = sequence.chain.truncate(core, cutback.entries());
+        cutback.settle(core, sequence, credits);
+        cutback.go_on(core, cursor, sequence);
+        Ok(())
+    }
+
+    /// The same, where a device or a peer may still touch the blocks behind: they are given back when a fence has passed.
+    ///
+    /// Until then they pay nothing: a cap's promise in their place, and the copy of a shared end, are paid from what is available.
+    ///
+    /// # Errors
+    /// [`TruncateAfterError::Truncate`]: as [`truncate`](Self::truncate), and with a cap also for blocks that were never published or shared.
+    /// [`TruncateAfterError::Lane`]: the lane is another pool's, or there is no memory for its list.
+    /// [`TruncateAfterError::TooManyReferences`]: published blocks given back need one reference more on all above them. Nothing is changed.
+    ///
+    /// Two read-modify-writes for each block given back; if published ones are among them, also for each one above. No allocation
+    /// in steady state.
+    pub fn truncate_after(
+        &mut self,
+        handle: Handle,
+        positions: usize,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), TruncateAfterError> {
+        let core = &*self.pool.core;
+        let (cursor, sequence) = self.registry.get_mut(handle).map_err(TruncateError::from)?;
+        cursor.check(positions).map_err(TruncateError::from)?;
+        lane.make_room(core)?;
+        let entries = positions.div_ceil(core.block_size);
+        let chain = &mut sequence.chain;
+        if lane.has_passed(fence) || entries >= chain.ids.len() {
+            return Ok(self.truncate(handle, positions)?);
         }
-        sequence.copy_credit = cutback.copy_credit;
-        cursor.positions = positions;
-        if cutback.shared {
-            cursor.close();
+        let head = if chain.published > entries {
+            entries
         } else {
-            cursor.open(
-                &sequence.chain.ids,
-                cutback.whole,
-                core.block_size,
-                sequence.end,
-            );
+            0
+        };
+        let lists = lane.next_lists().ok_or(OutOfMemory);
+        lists
+            .and_then(|lists| {
+                lists.reserve_for_tail(chain, entries, head)?;
+                Ok(lists)
+            })
+            .map_err(ReleaseAfterError::from)?;
+        let cutback = Cutback::of(core, sequence, &self.tickets, positions, true);
+        let charge = cutback.reserve(core, sequence)?;
+        let mut tail = RawChain::vacant(core);
+        if let Some(lists) = lane.next_lists() {
+            tail = sequence
+                .chain
+                .split_off(core, entries, head, lists.take_lists())
+                .inspect_err(|_| core.credits.unreserve(charge))?;
         }
+        lane.push(fence, &mut tail);
+        cutback.forget(core, sequence);
+        cutback.settle(core, sequence, 0);
+        cutback.go_on(core, cursor, sequence);
         Ok(())
     }
 }
