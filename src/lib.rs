@@ -73,6 +73,7 @@ struct ReadmeExample;
 
 mod array;
 mod block;
+mod copy;
 mod error;
 mod event;
 mod lease;
@@ -87,6 +88,7 @@ mod sync;
 pub mod trace;
 
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
+pub use copy::{BlockLayout, LayoutError, PairRun, Plane, Run, RunsError, pair_runs};
 pub use error::{
     ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, LengthMismatch,
     PublishError, Refused, Returned, SplitError, TakeError, TooManyReferences, WrongPool,
