@@ -86,6 +86,7 @@ mod shared;
 mod sync;
 #[cfg(feature = "cli")]
 pub mod trace;
+mod transfer;
 
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
 pub use copy::{BlockLayout, LayoutError, PairRun, Plane, Run, RunsError, pair_runs};
@@ -112,6 +113,7 @@ pub use sequence::{
     SequencesInconsistency, Stale, Step, TableChange, TokensError, TooManySequences, TooShort,
     TruncateError, Victim,
 };
+pub use transfer::{ElementType, Flights, Incompatible, KvFormat, TooManyBytes};
 
 #[cfg(loom)]
 #[doc(hidden)]
