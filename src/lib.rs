@@ -44,6 +44,8 @@
 //! part of a prompt that is cached already, [`take`](Chain::take) gets blocks for the rest, [`publish`](Chain::publish) makes
 //! them findable for others, [`release`](Chain::release) gives them back. Engines with a scheduler of their own can use it alone.
 //!
+//! [`Leases`] hold blocks for who is no sequence, until a deadline: a transfer, a pin.
+//!
 //! # What concurrent callers may observe
 //! * A refusal and a hit are true at one instant. A promise stays true.
 //! * What is found stays as it is until the chain is released. A block found by one thread may be reclaimed for another only
@@ -71,8 +73,10 @@ struct ReadmeExample;
 
 mod array;
 mod block;
+mod copy;
 mod error;
 mod event;
+mod lease;
 mod pool;
 mod prefix;
 mod report;
@@ -82,14 +86,17 @@ mod shared;
 mod sync;
 #[cfg(feature = "cli")]
 pub mod trace;
+mod transfer;
 
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
+pub use copy::{BlockLayout, LayoutError, PairRun, Plane, Run, RunsError, pair_runs};
 pub use error::{
     ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, LengthMismatch,
     OutOfMemory, PublishError, Refused, ReleaseAfterError, Returned, SplitError, TakeError,
     TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
+pub use lease::{Lease, LeaseEnded, LeaseError, Leases, Owner};
 pub use pool::{
     BlockPool, Blocks, Chain, Fence, Holder, Inconsistency, Lane, PoolConfig, Probe, Published,
     Reservation, Stopped, Worker,
@@ -99,7 +106,7 @@ pub use prefix::Xxh3Hasher;
 pub use prefix::{
     BlockHasher, ConstantHasher, Contents, ExtraKey, Namespace, Prompt, Proof, SipHasher13,
 };
-pub use report::{PoolReport, SequencesReport};
+pub use report::{LeasesReport, PoolReport, SequencesReport};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
     ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached, EndAfterError, Failure,
@@ -107,6 +114,7 @@ pub use sequence::{
     SequencesInconsistency, Stale, Step, TableChange, TokensError, TooManySequences, TooShort,
     TruncateAfterError, TruncateError, Victim,
 };
+pub use transfer::{ElementType, Flights, Incompatible, KvFormat, TooManyBytes};
 
 #[cfg(loom)]
 #[doc(hidden)]

@@ -35,13 +35,13 @@ unsafe impl<T: Send + Sync> Send for Shared<T> {}
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// `Err` with the size that could not be had.
-    pub(crate) fn try_new(value: T) -> Result<Self, usize> {
+    /// `Err` with the value and the size that could not be had.
+    pub(crate) fn try_new(value: T) -> Result<Self, (T, usize)> {
         let layout = Layout::new::<Inner<T>>();
         // SAFETY: `Inner` has a counter in it, so the layout is not of size zero.
         let raw = unsafe { alloc(layout) }.cast::<Inner<T>>();
         let Some(inner) = NonNull::new(raw) else {
-            return Err(layout.size());
+            return Err((value, layout.size()));
         };
         // SAFETY: fresh memory of exactly this layout, which nobody else knows.
         unsafe {

@@ -5,6 +5,7 @@
 //! * creating a pool and a worker either succeeds or gives [`CreateError::OutOfMemory`], whichever request is refused, and
 //!   leaves nothing behind;
 //! * the other calls that may run out of memory (`clear`, `invalidate`) say so and change nothing;
+//! * leases are granted or not, and the chain that was to become one comes back;
 //! * the calls of a registry of sequences that may run out of memory say so and change nothing;
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
 #![cfg(not(loom))]
@@ -16,8 +17,9 @@ use std::alloc::System;
 
 use kvblock::{
     Admit, AdmitError, AppendError, BlockId, BlockPool, BranchError, ClearError, Contents,
-    CreateError, Event, EventReader, ExtraKey, Growth, Handle, InvalidateError, Namespace,
-    PoolConfig, Prompt, Proof, Sequences, SequencesConfig, Step, Stopped, TokensError, Worker,
+    CreateError, Event, EventReader, ExtraKey, Growth, Handle, Holder, InvalidateError, LeaseError,
+    Leases, Namespace, Owner, PoolConfig, Prompt, Proof, Sequences, SequencesConfig, Step, Stopped,
+    TokensError, Worker,
 };
 
 /// The system's allocator with a ledger for each thread.
@@ -481,6 +483,106 @@ fn steady_state_allocates_nothing_with_events_on() {
 }
 
 // ---- the registry of sequences
+
+/// Leases a chain of 20 blocks, some with a duplicate, with the n-th request refused, for n = 1, 2, ... until it needs no more.
+fn lease_fails_cleanly(kept: bool) {
+    let mut refused = 0;
+    for n in 1.. {
+        let (pool, mut worker) = create(&config(64, 4)).expect("memory");
+        let namespace = Namespace::default();
+        let tokens: Vec<u32> = (0..20 * 4).collect();
+        cache(&pool, &mut worker, &namespace, &tokens[..12 * 4]);
+        let mut chain = pool.chain(&namespace);
+        let mut promise = pool.reserve(20).expect("there is room");
+        chain
+            .take(&mut worker, &mut promise, 20)
+            .expect("it is promised");
+        let published = chain
+            .publish(&mut worker, &Contents::new(&tokens), None)
+            .expect("whole blocks");
+        assert_eq!((published.stored, published.duplicates), (8, 12));
+        let mut leases = Leases::new(&pool, 64).expect("memory");
+        let (before, live) = (pool.report(), LIVE.get());
+        let (result, requests) = armed(Refuse::Nth(n), || {
+            if kept {
+                match leases.keep(Owner::new(1), 9, chain) {
+                    Ok(lease) => (Ok(lease), None),
+                    Err(returned) => (Err(returned.error), Some(returned.value)),
+                }
+            } else {
+                (leases.grant(Owner::new(1), 9, &chain), Some(chain))
+            }
+        });
+        let holders = |chain: &Option<_>| {
+            let mut holders: Vec<&dyn Holder> = vec![&leases];
+            if let Some(chain) = chain {
+                holders.push(chain);
+            }
+            pool.audit(&holders)
+        };
+        match result {
+            (Err(LeaseError::OutOfMemory), chain) => {
+                assert!(requests >= n, "an error, but request {n} was never made");
+                assert_eq!(holders(&chain), Ok(()));
+                assert_eq!((leases.len(), leases.used()), (0, 0));
+                assert_eq!(pool.report(), before, "a refusal changes nothing");
+                let chain = chain.expect("it comes back");
+                assert_eq!((chain.len(), chain.published()), (20, 20));
+                // With memory it succeeds.
+                let lease = leases.grant(Owner::new(1), 9, &chain).expect("memory");
+                drop((leases, lease, chain));
+                assert!(LIVE.get() <= live, "bytes left behind");
+                refused += 1;
+            }
+            (Ok(lease), chain) => {
+                assert!(requests < n, "request {n} was refused and nobody said so");
+                assert_eq!(lease.references(), 32);
+                assert_eq!(holders(&chain), Ok(()));
+                break;
+            }
+            (Err(other), _) => panic!("{other:?}"),
+        }
+    }
+    assert!(refused >= 3, "only {refused} requests");
+}
+
+#[test]
+fn a_lease_out_of_memory_changes_nothing() {
+    lease_fails_cleanly(false);
+}
+
+#[test]
+fn a_chain_that_cannot_be_kept_comes_back() {
+    lease_fails_cleanly(true);
+}
+
+#[test]
+fn ended_leases_make_room_for_others() {
+    let (pool, mut worker) = create(&config(8, 4)).expect("memory");
+    let namespace = Namespace::default();
+    let mut chain = pool.chain(&namespace);
+    let mut promise = pool.reserve(1).expect("there is room");
+    chain
+        .take(&mut worker, &mut promise, 1)
+        .expect("it is promised");
+    let mut leases = Leases::new(&pool, 64).expect("memory");
+    let mut churn = |rounds: core::ops::Range<u64>| {
+        for round in rounds {
+            for owner in 0..16 {
+                let owner = Owner::new(16 * round + owner);
+                leases.grant(owner, u64::MAX, &chain).expect("memory");
+            }
+            for owner in 0..16 {
+                let owner = Owner::new(16 * round + owner);
+                let lease = leases.get(owner).expect("it lives");
+                lease.end().expect("it lives");
+            }
+        }
+    };
+    churn(0..4);
+    let ((), requests) = armed(Refuse::Nothing, || churn(4..100));
+    assert_eq!(requests, 96 * 16, "one a lease, and none for the table");
+}
 
 #[test]
 fn creation_of_a_registry_fails_cleanly_at_every_allocation() {

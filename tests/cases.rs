@@ -4,10 +4,11 @@
 //! * C001, C003, C004 (double release, stale handle): blocks are given back by consuming what holds them, so these do not compile.
 //!   They are `compile_fail` examples in `src/pool/blocks.rs`; at run time they return with the registry's handles (`sequence_cases.rs`).
 //! * C014 (c), C065 to C070: window and hybrid groups, which are not in the first version.
-//! * C015, C049 to C053, C055, C056, C086 (imports, holds, leases, host copies): transfers and leases.
+//! * C051, C052, C056, and C027, C028 once more with pins: `leases.rs`. C082: `layout.rs`.
+//! * C015, C049, C050, C053, C055, C086 (imports, holds, host copies): transfers.
 //! * C041 (a), C044 to C048 (copy at the first write, drafts, truncation), C060, C075 (preemption): `sequence_cases.rs`, where the
 //!   cases of this file that speak of requests return at the level of the registry.
-//! * C057 to C059: fences. C061 to C064: several shards. C077: tiers. C079 to C083: copy plans and devices.
+//! * C057 to C059: fences. C061 to C064: several shards. C077: tiers. C079 to C081, C083: copy plans and devices.
 //!
 //! What is said of sequences in C002, C006, C013, C016, C031, C042, C043, C054 and C084 is tested here for chains:
 //! an admission is reserve, find, take and push; the growth that it is promised is what stays of its reservation.

@@ -153,12 +153,38 @@ impl RawChain {
     /// What one of those others has, in empty lists.
     pub(crate) fn copy(&self, blocks: usize, mut ids: BlockList, mut canonical: BlockList) -> Self {
         ids.extend_from_slice(&self.ids[..blocks]);
-        canonical.extend_from_slice(&self.canonical);
+        canonical.extend_from_slice(self.canonical_below(blocks));
         Self {
             ids,
+            hidden: self.hidden.min(blocks),
+            published: self.published.min(blocks),
             canonical,
             ..*self
         }
+    }
+
+    /// The same, in new lists; `None` if there is no memory.
+    pub(crate) fn try_copy(&self, blocks: usize) -> Option<Self> {
+        let (mut ids, mut canonical) = (BlockList::new(), BlockList::new());
+        let lists = ids
+            .try_reserve(blocks)
+            .and(canonical.try_reserve(self.canonical_below(blocks).len()));
+        lists.ok().map(|()| self.copy(blocks, ids, canonical))
+    }
+
+    fn canonical_below(&self, blocks: usize) -> &[BlockId] {
+        &self.canonical[..blocks.min(self.canonical.len())]
+    }
+
+    /// The block table: what is shown of the chain.
+    pub(crate) fn table(&self) -> &[BlockId] {
+        &self.ids[self.hidden..]
+    }
+
+    /// References on what the first `blocks` of the table refer to.
+    pub(crate) fn references(&self, blocks: usize) -> usize {
+        let beside = (0..self.canonical_below(blocks).len()).filter_map(|at| self.beside(at));
+        blocks + beside.count()
     }
 
     /// Room for a copy of the first `blocks`.
@@ -309,7 +335,8 @@ impl RawChain {
         self.cuts_seen = u64::MAX;
     }
 
-    fn release(&self, core: &Core) {
+    /// Gives everything back. What it lists is not the caller's any more.
+    pub(crate) fn release(&self, core: &Core) {
         if self.canonical.is_empty() {
             core.release(self.ids.iter().rev().copied());
         } else {
@@ -347,7 +374,7 @@ impl<'p> Chain<'p> {
     /// The block table: the chain's blocks in order.
     #[must_use]
     pub fn ids(&self) -> &[BlockId] {
-        &self.raw.ids[self.raw.hidden..]
+        self.raw.table()
     }
 
     /// Blocks in the table.
@@ -550,6 +577,12 @@ impl<'p> Chain<'p> {
             Err(error) => return Err(Returned { error, value: self }),
         }
         Ok(())
+    }
+
+    /// What it holds, and with it the duty to give it back.
+    pub(crate) fn into_raw(mut self) -> RawChain {
+        let nothing = RawChain::vacant(self.core);
+        core::mem::replace(&mut self.raw, nothing)
     }
 
     pub(crate) const fn core(&self) -> &'p Core {

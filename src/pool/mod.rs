@@ -122,7 +122,7 @@ impl BlockPool {
     /// [`CreateError`] names what is wrong with the configuration, or the memory that could not be had.
     pub fn new(config: &PoolConfig) -> Result<Self, CreateError> {
         let core = Shared::try_new(Core::new(config)?)
-            .map_err(|bytes| CreateError::OutOfMemory { bytes })?;
+            .map_err(|(_, bytes)| CreateError::OutOfMemory { bytes })?;
         Ok(Self { core })
     }
 

@@ -1,8 +1,10 @@
-//! Figures: of a shard, of a registry of sequences.
+//! Figures: of a shard, of a table of leases, of a registry of sequences.
 
+mod leases;
 mod pool;
 mod sequences;
 
+pub use self::leases::LeasesReport;
 pub use self::pool::PoolReport;
 pub use self::sequences::SequencesReport;
 

@@ -8,6 +8,7 @@
 #![cfg(loom)]
 
 mod hit;
+mod lease;
 mod publish;
 mod sequences;
 mod shard;

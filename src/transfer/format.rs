@@ -1,0 +1,271 @@
+//! What must be the same at both ends before a block's bytes mean the same.
+
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+
+use crate::copy::LayoutError;
+
+/// The type of the elements of K/V, as the engine numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
+pub struct ElementType(u32);
+
+impl ElementType {
+    /// The type with this number.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Debug for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "element type {}", self.0)
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The shape of a block's K/V: what two ends must agree on before blocks are moved between them. Where the bytes are is each end's own
+/// matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KvFormat {
+    block_size: usize,
+    element: ElementType,
+    plane_bytes: Vec<u64>,
+}
+
+/// Two ends do not agree: the first thing that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Incompatible {
+    /// Positions of a block.
+    BlockSize {
+        /// Here.
+        ours: usize,
+        /// There.
+        theirs: usize,
+    },
+    /// The type of the elements.
+    Element {
+        /// Here.
+        ours: ElementType,
+        /// There.
+        theirs: ElementType,
+    },
+    /// How many planes there are.
+    Planes {
+        /// Here.
+        ours: usize,
+        /// There.
+        theirs: usize,
+    },
+    /// Bytes of a block in a plane.
+    PlaneBytes {
+        /// The first such plane.
+        plane: usize,
+        /// Here.
+        ours: u64,
+        /// There.
+        theirs: u64,
+    },
+}
+
+impl fmt::Display for Incompatible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::BlockSize { ours, theirs } => {
+                write!(f, "blocks of {ours} positions here, {theirs} there")
+            }
+            Self::Element { ours, theirs } => {
+                write!(f, "element type {ours} here, {theirs} there")
+            }
+            Self::Planes { ours, theirs } => write!(f, "{ours} planes here, {theirs} there"),
+            Self::PlaneBytes {
+                plane,
+                ours,
+                theirs,
+            } => write!(
+                f,
+                "plane {plane}: blocks of {ours} bytes here, {theirs} there"
+            ),
+        }
+    }
+}
+impl Error for Incompatible {}
+
+impl KvFormat {
+    /// Blocks of `block_size` positions with so many bytes in each plane: those of a layout
+    /// ([`BlockLayout::plane_bytes`](crate::BlockLayout::plane_bytes)), or what the other end told.
+    ///
+    /// # Errors
+    /// [`LayoutError::NoPlanes`], [`LayoutError::NoBytes`], [`LayoutError::OutOfMemory`].
+    ///
+    /// Allocates.
+    pub fn new(
+        block_size: usize,
+        element: ElementType,
+        plane_bytes: impl IntoIterator<Item = u64>,
+    ) -> Result<Self, LayoutError> {
+        let plane_bytes = plane_bytes.into_iter();
+        let mut list = Vec::new();
+        list.try_reserve(plane_bytes.size_hint().0)
+            .map_err(|_| LayoutError::OutOfMemory)?;
+        for (plane, bytes) in plane_bytes.enumerate() {
+            if bytes == 0 {
+                return Err(LayoutError::NoBytes { plane });
+            }
+            list.try_reserve(1).map_err(|_| LayoutError::OutOfMemory)?;
+            list.push(bytes);
+        }
+        if list.is_empty() {
+            return Err(LayoutError::NoPlanes);
+        }
+        Ok(Self {
+            block_size,
+            element,
+            plane_bytes: list,
+        })
+    }
+
+    /// Positions of a block.
+    #[must_use]
+    pub const fn block_size(&self) -> usize {
+        self.block_size
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub const fn element(&self) -> ElementType {
+        self.element
+    }
+
+    /// Bytes of a block in each plane.
+    #[must_use]
+    pub fn plane_bytes(&self) -> &[u64] {
+        &self.plane_bytes
+    }
+
+    /// Whether the other end has the same format.
+    ///
+    /// # Errors
+    /// [`Incompatible`]: the first thing that differs. The planes are compared in order.
+    ///
+    /// A look at each plane. No allocation.
+    pub fn check(&self, other: &Self) -> Result<(), Incompatible> {
+        if self.block_size != other.block_size {
+            return Err(Incompatible::BlockSize {
+                ours: self.block_size,
+                theirs: other.block_size,
+            });
+        }
+        if self.element != other.element {
+            return Err(Incompatible::Element {
+                ours: self.element,
+                theirs: other.element,
+            });
+        }
+        if self.plane_bytes.len() != other.plane_bytes.len() {
+            return Err(Incompatible::Planes {
+                ours: self.plane_bytes.len(),
+                theirs: other.plane_bytes.len(),
+            });
+        }
+        let mut planes = self.plane_bytes.iter().zip(&other.plane_bytes).enumerate();
+        match planes.find(|(_, (ours, theirs))| ours != theirs) {
+            Some((plane, (&ours, &theirs))) => Err(Incompatible::PlaneBytes {
+                plane,
+                ours,
+                theirs,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::copy::{BlockLayout, Plane};
+    use alloc::string::ToString;
+
+    fn format(block_size: usize, element: u32, bytes: &[u64]) -> KvFormat {
+        KvFormat::new(block_size, ElementType::new(element), bytes.iter().copied()).unwrap()
+    }
+
+    #[test]
+    fn the_first_thing_that_differs_is_named_with_both_values() {
+        let ours = format(16, 1, &[64, 32]);
+        for (theirs, differs, says) in [
+            (
+                format(32, 2, &[64]),
+                Incompatible::BlockSize {
+                    ours: 16,
+                    theirs: 32,
+                },
+                "blocks of 16 positions here, 32 there",
+            ),
+            (
+                format(16, 2, &[64]),
+                Incompatible::Element {
+                    ours: ElementType::new(1),
+                    theirs: ElementType::new(2),
+                },
+                "element type 1 here, 2 there",
+            ),
+            (
+                format(16, 1, &[64]),
+                Incompatible::Planes { ours: 2, theirs: 1 },
+                "2 planes here, 1 there",
+            ),
+            (
+                format(16, 1, &[64, 33]),
+                Incompatible::PlaneBytes {
+                    plane: 1,
+                    ours: 32,
+                    theirs: 33,
+                },
+                "plane 1: blocks of 32 bytes here, 33 there",
+            ),
+        ] {
+            assert_eq!(ours.check(&theirs), Err(differs));
+            assert_eq!(differs.to_string(), says);
+        }
+        assert_eq!(ours.check(&ours.clone()), Ok(()));
+    }
+
+    #[test]
+    fn where_the_bytes_are_is_each_ends_own_matter() {
+        let layout = |base, block_stride| {
+            let plane = Plane {
+                base,
+                block_stride,
+                block_bytes: 32,
+            };
+            BlockLayout::new(&[plane], 4).unwrap()
+        };
+        let of =
+            |layout: &BlockLayout| KvFormat::new(16, ElementType::new(1), layout.plane_bytes());
+        let (one, two) = (of(&layout(0, 32)).unwrap(), of(&layout(1000, 64)).unwrap());
+        assert_eq!((one.check(&two), one.plane_bytes()), (Ok(()), &[32][..]));
+    }
+
+    #[test]
+    fn nothing_is_no_format() {
+        let new = |bytes: &[u64]| KvFormat::new(16, ElementType::new(1), bytes.iter().copied());
+        assert_eq!(new(&[]), Err(LayoutError::NoPlanes));
+        assert_eq!(new(&[8, 0]), Err(LayoutError::NoBytes { plane: 1 }));
+    }
+}
