@@ -49,6 +49,13 @@ pub enum CreateError {
         /// Blocks of the pool.
         blocks: usize,
     },
+    /// The format says another block size than the pool's.
+    Format {
+        /// Positions of a block of the pool.
+        pool: usize,
+        /// Positions of a block of the format.
+        format: usize,
+    },
     /// The event ring would have more slots than the pool accepts.
     TooManyEvents {
         /// Slots asked for.
@@ -90,6 +97,12 @@ impl fmt::Display for CreateError {
                 write!(
                     f,
                     "a watermark of {asked} blocks leaves none of {blocks} to be admitted"
+                )
+            }
+            Self::Format { pool, format } => {
+                write!(
+                    f,
+                    "the format has blocks of {format} positions, the pool of {pool}"
                 )
             }
             Self::TooManyEvents { asked, max } => {

@@ -109,12 +109,17 @@ pub use prefix::{
 pub use report::{LeasesReport, PoolReport, SequencesReport};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
-    ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached, EndAfterError, Failure,
-    Growth, Handle, HitStatistics, NotNext, ReadError, SequenceState, Sequences, SequencesConfig,
-    SequencesInconsistency, Stale, Step, TableChange, TokensError, TooManySequences, TooShort,
-    TruncateAfterError, TruncateError, Victim,
+    CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached,
+    EndAfterError, ExportError, Failure, Growth, Handle, HitStatistics, ImportError, Imported,
+    InTransit, Incoming, Loading, MoveAborted, NotArrived, NotNext, OtherNamespace, PinError,
+    ReadError, SequenceState, Sequences, SequencesConfig, SequencesInconsistency, SourceTaken,
+    Stale, Step, TableChange, Terms, TokensError, TooManySequences, TooManyWriters, TooShort,
+    TruncateAfterError, TruncateError, UnknownFormat, Victim,
 };
-pub use transfer::{ElementType, Flights, Incompatible, KvFormat, TooManyBytes};
+pub use transfer::{
+    Answer, AnswerError, ElementType, Export, Flights, Handover, Import, Incompatible, KvFormat,
+    MAX_WRITERS, MoveEnded, Phase, TooManyBytes,
+};
 
 #[cfg(loom)]
 #[doc(hidden)]

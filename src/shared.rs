@@ -56,6 +56,16 @@ impl<T> Shared<T> {
         })
     }
 
+    /// The value, if this is the only handle.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        // Acquire: what other owners did with the value happened before they left.
+        if self.inner().owners.load(Acquire) != 1 {
+            return None;
+        }
+        // SAFETY: the only owner is borrowed mutably, so nobody else can look at the value or make another owner.
+        Some(unsafe { &mut self.inner.as_mut().value })
+    }
+
     fn inner(&self) -> &Inner<T> {
         // SAFETY: the memory lives as long as an owner does, and `self` is one.
         unsafe { self.inner.as_ref() }

@@ -147,7 +147,7 @@ impl<'p> Blocks<'p> {
     /// # Errors
     /// They come back: the lane is another pool's, or there is no memory for its list.
     ///
-    /// Two read-modify-writes a block. No allocation in steady state.
+    /// A few read-modify-writes a block. No allocation in steady state.
     pub fn release_after(
         self,
         lane: &mut Lane,

@@ -65,6 +65,12 @@ impl RawChain {
             .unwrap_or(self.ids[position])
     }
 
+    /// The first entry that a block is, or stands beside.
+    pub(crate) fn entry_of(&self, block: BlockId) -> Option<usize> {
+        let beside = |at| self.canonical.get(at) == Some(&block);
+        (0..self.ids.len()).find(|&at| self.ids[at] == block || beside(at))
+    }
+
     /// The block held beside the chain's own.
     fn beside(&self, position: usize) -> Option<BlockId> {
         self.canonical
@@ -562,7 +568,7 @@ impl<'p> Chain<'p> {
     /// # Errors
     /// The chain comes back: the lane is another pool's, or there is no memory for its list.
     ///
-    /// Two read-modify-writes a block. No allocation in steady state.
+    /// A few read-modify-writes a block. No allocation in steady state.
     #[expect(
         clippy::result_large_err,
         reason = "the error is the chain itself; boxing it would allocate"

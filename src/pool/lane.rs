@@ -54,7 +54,7 @@ impl Lane {
     /// The timeline has passed this point, and with it every earlier one: gives back what waited for them, in the order of release.
     /// Returns how many blocks are free or idle now that were not. A point that has been passed already changes nothing.
     ///
-    /// A look at each release that waits, if one is due; three read-modify-writes a block given back. No allocation.
+    /// A look at each release that waits, if one is due; a few read-modify-writes a block given back. No allocation.
     pub fn complete(&mut self, fence: Fence) -> usize {
         if self.has_passed(fence) {
             return 0;

@@ -60,6 +60,7 @@ pub(crate) use self::audit::{Holds, address};
 pub(crate) use self::chain::RawChain;
 pub(crate) use self::core::Core;
 pub(crate) use self::find::Purse;
+pub(crate) use self::packed::{Atomic, Packed, packed};
 pub(crate) use self::tally::Counter;
 pub(crate) use self::worker::BlockList;
 

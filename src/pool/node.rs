@@ -208,6 +208,11 @@ impl Node {
             .swap(Children::new(generation, children), Relaxed);
     }
 
+    pub(crate) fn extra(&self) -> ExtraKey {
+        let [low, high] = &self.extra;
+        ExtraKey::from_halves([low.load(Relaxed), high.load(Relaxed)])
+    }
+
     #[inline]
     fn has_extra(&self, extra: ExtraKey) -> bool {
         let [low, high] = extra.halves();

@@ -29,7 +29,7 @@ impl ExtraKey {
         halves(self.0)
     }
 
-    const fn from_halves([low, high]: [u64; 2]) -> Self {
+    pub(crate) const fn from_halves([low, high]: [u64; 2]) -> Self {
         Self(low as u128 | (high as u128) << 64)
     }
 }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::sip::{Secret, Sip};
+use crate::error::OutOfMemory;
 
 /// What decides K/V besides the tokens, for a whole prompt: the adapter and its version, a cache salt, a free domain.
 ///
@@ -77,6 +78,20 @@ impl Namespace {
         }
         self.encoded = out;
         self
+    }
+
+    /// What tells it from others.
+    pub(crate) fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+
+    /// A copy of that.
+    pub(crate) fn try_encoded(&self) -> Result<Vec<u8>, OutOfMemory> {
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(self.encoded.len())
+            .map_err(|_| OutOfMemory)?;
+        copy.extend_from_slice(&self.encoded);
+        Ok(copy)
     }
 
     /// Whether it is that of the bare model.

@@ -39,6 +39,10 @@ pub struct SequencesReport {
     pub unused_positions: usize,
     /// Copies that have not been reported as made.
     pub pending_copies: usize,
+    /// Blocks of imports that some writer may still touch, of living sequences or of ended ones.
+    pub loading: usize,
+    /// Blocks of sequences that are being moved here or away: the other end has as many for them.
+    pub duplicated: usize,
     /// What its sequences come to with a physical budget: `held_blocks + promised`. Beside that, blocks are held for duplicates and
     /// pending copies, and by others: see `pool`.
     pub physical: usize,
@@ -56,6 +60,10 @@ pub struct SequencesReport {
     pub refused_appends: u64,
     /// Copies of shared or published blocks.
     pub copies: u64,
+    /// Sequences whose first positions came from elsewhere, or were to.
+    pub imports: u64,
+    /// Times that a sequence was offered to somebody else.
+    pub exports: u64,
     /// Duplicates that were put into tables.
     pub adopted: u64,
     /// Sequences whose publishing could not go on.
@@ -84,6 +92,8 @@ impl Sequences {
             used_positions,
             unused_positions: held_blocks * pool.block_size - used_positions,
             pending_copies: self.pending_copies(),
+            loading: self.loading_blocks(),
+            duplicated: self.duplicated_blocks(),
             physical: held_blocks + promised,
             conservative: usage.entries + promised,
             watermark: self.watermark(),
@@ -92,6 +102,8 @@ impl Sequences {
             preemptions: statistics.preemptions,
             refused_appends: statistics.refused_appends,
             copies: statistics.copies,
+            imports: statistics.imports,
+            exports: statistics.exports,
             adopted: statistics.adopted,
             publishing_ended: statistics.unpublished,
         }
@@ -169,6 +181,8 @@ impl fmt::Display for SequencesReport {
                 "   entries + promised",
             ),
             ("watermark", self.watermark, "   kept from admissions"),
+            ("loading", self.loading, "   writers may touch them"),
+            ("duplicated", self.duplicated, "   in moves under way"),
         ] {
             super::blocks(f, name, n, capacity, note)?;
         }
@@ -182,6 +196,8 @@ impl fmt::Display for SequencesReport {
         for (name, n) in [
             ("pending copies", self.pending_copies as u64),
             ("copies", self.copies),
+            ("imports", self.imports),
+            ("exports", self.exports),
             ("preemptions", self.preemptions),
             ("refused appends", self.refused_appends),
             ("adopted duplicates", self.adopted),

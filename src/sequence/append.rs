@@ -51,6 +51,7 @@ impl Need {
         until: Until,
     ) -> Result<Self, AppendError> {
         let block_size = core.block_size;
+        sequence.check_growth()?;
         let (n, more) = match until {
             Until::Append(n) => (n, n),
             Until::Cover(positions) => (0, positions.saturating_sub(cursor.positions)),
@@ -88,6 +89,10 @@ impl Need {
             && offset != 0
             && !cursor.is_open()
             && !tickets.is_alone_in(core, table[entry], offset);
+        if copy {
+            // What is being filled can't be copied yet.
+            sequence.check_settled(block_size)?;
+        }
         Ok(Self {
             n,
             entry,

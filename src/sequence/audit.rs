@@ -11,6 +11,7 @@ use super::sequence::{Cursor, Sequence, count};
 use super::ticket::Tickets;
 use crate::block::BlockId;
 use crate::pool::{Core, Holder, Holds, Inconsistency, address};
+use crate::transfer::Import;
 
 impl Holder for Sequences {}
 impl Holder for Detached {}
@@ -26,7 +27,8 @@ impl Holds for Sequences {
         for (_, sequence) in self.registry.iter() {
             sequence.chain.held().for_each(&mut *visit);
         }
-        self.tickets.held().for_each(visit);
+        self.tickets.held().for_each(&mut *visit);
+        self.loads.iter().flat_map(Import::held).for_each(visit);
     }
 }
 
@@ -133,7 +135,9 @@ fn check(
     };
     // The next write makes a copy: it is paid, if anything is promised.
     let (entry, offset) = (positions / block_size, positions % block_size);
+    // What is being filled is not copied: the load ends first.
     let copies = sequence.has_partial_tail(positions, block_size)
+        && sequence.check_loaded(block_size).is_ok()
         && !tickets.is_alone_in(core, table[entry], offset);
     let paid = sequence.copy_credit || sequence.growth == Growth::OnDemand;
     if !kept || copies && !paid {

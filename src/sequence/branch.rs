@@ -28,6 +28,7 @@ impl Sequences {
         }
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get(parent)?;
+        sequence.check_settled(core.block_size)?;
         let positions = cursor.positions;
         let blocks = positions.div_ceil(core.block_size);
         let partial = sequence.has_partial_tail(positions, core.block_size);

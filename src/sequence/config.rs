@@ -2,15 +2,18 @@
 
 use super::handle::MAX_SLOTS;
 use crate::error::CreateError;
+use crate::transfer::KvFormat;
 
 /// What a registry is made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SequencesConfig {
     /// Sequences that can live at once, branches included. Bookkeeping for them is made at the start.
     pub max_sequences: usize,
     /// Blocks that admissions leave to the growth of those that were admitted.
     pub watermark: usize,
+    /// How the content of blocks is laid out: what transfers are held against.
+    pub format: Option<KvFormat>,
 }
 
 impl SequencesConfig {
@@ -20,6 +23,7 @@ impl SequencesConfig {
         Self {
             max_sequences,
             watermark: 0,
+            format: None,
         }
     }
 
@@ -30,7 +34,14 @@ impl SequencesConfig {
         self
     }
 
-    pub(super) const fn check(&self, blocks: usize) -> Result<(), CreateError> {
+    /// Says how the content of blocks is laid out, so that transfers between unlike ends are refused and bytes under way can be counted.
+    #[must_use]
+    pub fn format(mut self, format: KvFormat) -> Self {
+        self.format = Some(format);
+        self
+    }
+
+    pub(super) fn check(&self, blocks: usize) -> Result<(), CreateError> {
         if self.max_sequences == 0 {
             return Err(CreateError::NoSequences);
         }

@@ -27,7 +27,7 @@ impl Sequences {
     /// # Errors
     /// [`EndAfterError`]: no such sequence, a lane of another pool, or no memory for its list. Nothing is changed.
     ///
-    /// Two read-modify-writes a block. No allocation in steady state.
+    /// A few read-modify-writes a block. No allocation in steady state.
     pub fn release_after(
         &mut self,
         handle: Handle,
@@ -116,6 +116,7 @@ impl Sequences {
         if self.tickets.copies_into_any(&sequence.chain.ids) {
             return Err(CopyPending.into());
         }
+        sequence.check_settled(self.pool.core.block_size)?;
         let vacant = Sequence::vacant(&self.pool.core);
         let label = sequence.label;
         let detached = Detached {
@@ -175,7 +176,7 @@ impl Detached {
     /// # Errors
     /// It comes back: the lane is another pool's, or there is no memory for its list.
     ///
-    /// Two read-modify-writes a block. No allocation in steady state.
+    /// A few read-modify-writes a block. No allocation in steady state.
     #[expect(
         clippy::result_large_err,
         reason = "the error is the sequence itself; boxing it would allocate"

@@ -3,9 +3,12 @@
 use core::error::Error;
 use core::fmt;
 
+use super::transit::InTransit;
 use crate::error::{
     LengthMismatch, OutOfMemory, Refused, ReleaseAfterError, TooManyReferences, WrongPool, one_of,
 };
+use crate::lease::LeaseError;
+use crate::transfer::{Incompatible, MAX_WRITERS, TooManyBytes};
 
 /// The handle or ticket names nothing in this registry: it was released, preempted, detached or done, or is another registry's (one of
 /// the same pool, or of a pool with another [`ShardId`](crate::ShardId)).
@@ -129,6 +132,152 @@ impl fmt::Display for TooShort {
 }
 impl Error for TooShort {}
 
+/// The transfer would have no writer, or more than [`MAX_WRITERS`](crate::MAX_WRITERS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TooManyWriters {
+    /// Writers asked for.
+    pub asked: usize,
+}
+
+impl fmt::Display for TooManyWriters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} writers are not between 1 and {MAX_WRITERS}",
+            self.asked
+        )
+    }
+}
+impl Error for TooManyWriters {}
+
+/// The export is read by another import, or it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SourceTaken;
+
+impl fmt::Display for SourceTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the export is read by another import, or it is over")
+    }
+}
+impl Error for SourceTaken {}
+
+/// Bytes are to be counted, and neither end says how the content is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct UnknownFormat;
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes are to be counted, and neither end says how many a block has")
+    }
+}
+impl Error for UnknownFormat {}
+
+/// The content is of another namespace than the one named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct OtherNamespace;
+
+impl fmt::Display for OtherNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the sequence is of another namespace")
+    }
+}
+impl Error for OtherNamespace {}
+
+/// Not everything has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotArrived {
+    /// Positions that are there.
+    pub arrived: usize,
+    /// Positions that were to come.
+    pub expected: usize,
+    /// Blocks that writers may still touch.
+    pub left: usize,
+}
+
+impl fmt::Display for NotArrived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of {} positions have arrived, {} blocks are not settled",
+            self.arrived, self.expected, self.left
+        )
+    }
+}
+impl Error for NotArrived {}
+
+/// The move was aborted: its source keeps the sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MoveAborted;
+
+impl fmt::Display for MoveAborted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the move was aborted, its source keeps the sequence")
+    }
+}
+impl Error for MoveAborted {}
+
+one_of! {
+    /// Why a sequence was not imported.
+    ImportError {
+        /// It was not admitted.
+        Admit(AdmitError),
+        /// More positions are to come than the prompt has.
+        Beyond(Beyond),
+        /// No writer, or too many.
+        TooManyWriters(TooManyWriters),
+        /// The two ends lay blocks out differently.
+        Incompatible(Incompatible),
+        /// The export is of another namespace than the prompt.
+        OtherNamespace(OtherNamespace),
+        /// The export is not to be had.
+        SourceTaken(SourceTaken),
+        /// Bytes are to be counted, and nobody says how many a block has.
+        UnknownFormat(UnknownFormat),
+        /// Too many bytes are under way.
+        TooManyBytes(TooManyBytes),
+        /// No memory for its lists.
+        OutOfMemory(OutOfMemory),
+    }
+}
+one_of! {
+    /// Why a moved sequence was not taken over.
+    CommitError {
+        /// No such sequence.
+        Stale(Stale),
+        /// Something is still to come, or will not.
+        NotArrived(NotArrived),
+        /// It was called off.
+        Aborted(MoveAborted),
+    }
+}
+one_of! {
+    /// Why what is published of a sequence was not pinned.
+    PinError {
+        /// No such sequence.
+        Stale(Stale),
+        /// No lease on its blocks.
+        Lease(LeaseError),
+    }
+}
+one_of! {
+    /// Why a sequence was not offered.
+    ExportError {
+        /// No such sequence.
+        Stale(Stale),
+        /// It takes part in another transfer.
+        InTransit(InTransit),
+        /// It is of another namespace than the one named.
+        OtherNamespace(OtherNamespace),
+        /// No lease on its blocks.
+        Lease(LeaseError),
+        /// No block for the copy that the next write behind a shared end will need.
+        Refused(Refused),
+        /// No memory for it.
+        OutOfMemory(OutOfMemory),
+    }
+}
 one_of! {
     /// Why a sequence was not admitted.
     AdmitError {
@@ -151,6 +300,8 @@ one_of! {
         Refused(Refused),
         /// They are over the sequence's cap.
         CapReached(CapReached),
+        /// A transfer of the sequence does not allow it now.
+        InTransit(InTransit),
         /// The prefix of a block to be copied cannot have one more owner.
         TooManyReferences(TooManyReferences),
         /// No memory for its lists.
@@ -179,6 +330,8 @@ one_of! {
         Stale(Stale),
         /// There are fewer positions.
         Beyond(Beyond),
+        /// Writers may still touch these positions.
+        InTransit(InTransit),
     }
 }
 one_of! {
@@ -188,6 +341,8 @@ one_of! {
         Stale(Stale),
         /// It is shorter.
         Beyond(Beyond),
+        /// A transfer of the sequence does not allow it now.
+        InTransit(InTransit),
         /// No block for the copy that its next append will need, or for a promise that stays.
         Refused(Refused),
     }
@@ -217,6 +372,8 @@ one_of! {
     BranchError {
         /// No such sequence.
         Stale(Stale),
+        /// A transfer of the sequence does not allow it now.
+        InTransit(InTransit),
         /// The promises of the children have no room.
         Refused(Refused),
         /// A block cannot have so many owners more.
@@ -245,6 +402,8 @@ one_of! {
         Stale(Stale),
         /// A copy is under way.
         CopyPending(CopyPending),
+        /// A transfer of the sequence is under way.
+        InTransit(InTransit),
     }
 }
 one_of! {

@@ -63,6 +63,9 @@ impl Sequences {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         cursor.check(positions)?;
+        if positions > sequence.seal.computed {
+            sequence.check_loaded(core.block_size)?;
+        }
         let seal = &mut sequence.seal;
         seal.computed = seal.computed.max(positions);
         let ended = seal.publish(core, &mut self.worker, &mut sequence.chain);

@@ -8,6 +8,7 @@
 //! | growth in steps, copy tickets | `append`, `step`, `ticket` |
 //! | telling tokens and progress | `marks` |
 //! | shortening, branching, ending, moving | `truncate`, `branch`, `end` |
+//! | content from elsewhere and for elsewhere, bad content | `transit`, `import`, `export`, `renew` |
 //! | reading, choosing victims, statistics, audit | `view`, `victims`, `statistics`, `audit` |
 
 mod admission;
@@ -17,18 +18,22 @@ mod branch;
 mod config;
 mod end;
 mod error;
+mod export;
 mod growth;
 mod handle;
+mod import;
 mod labels;
 mod marks;
 mod pending;
 mod registry;
+mod renew;
 mod seal;
 #[expect(clippy::module_inception, reason = "the file is about one sequence")]
 mod sequence;
 mod statistics;
 mod step;
 mod ticket;
+mod transit;
 mod truncate;
 mod victims;
 mod view;
@@ -38,15 +43,19 @@ pub use self::audit::SequencesInconsistency;
 pub use self::config::SequencesConfig;
 pub use self::end::Detached;
 pub use self::error::{
-    AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, ComputedError,
-    CopyPending, DetachError, EndAfterError, NotNext, ReadError, Stale, TokensError,
-    TooManySequences, TooShort, TruncateAfterError, TruncateError,
+    AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, CommitError,
+    ComputedError, CopyPending, DetachError, EndAfterError, ExportError, ImportError, MoveAborted,
+    NotArrived, NotNext, OtherNamespace, PinError, ReadError, SourceTaken, Stale, TokensError,
+    TooManySequences, TooManyWriters, TooShort, TruncateAfterError, TruncateError, UnknownFormat,
 };
+pub use self::export::Terms;
 pub use self::growth::{Budget, Growth};
 pub use self::handle::Handle;
+pub use self::import::{Imported, Incoming, Loading};
 pub use self::statistics::HitStatistics;
 pub use self::step::{Failure, Step, TableChange};
 pub use self::ticket::CopyTicket;
+pub use self::transit::InTransit;
 pub use self::victims::Victim;
 pub use self::view::SequenceState;
 
@@ -56,6 +65,9 @@ use self::ticket::Tickets;
 use crate::block::BlockId;
 use crate::error::CreateError;
 use crate::pool::{BlockPool, Core, Worker};
+use crate::shared::Shared;
+use crate::transfer::{Import, KvFormat};
+use alloc::vec::Vec;
 
 /// The sequences of one scheduler over one pool.
 ///
@@ -67,7 +79,10 @@ pub struct Sequences {
     worker: Worker,
     registry: Registry,
     tickets: Tickets,
+    /// Imports with blocks that writers may still touch, of living sequences or not.
+    loads: Vec<Import>,
     watermark: u32,
+    format: Option<Shared<KvFormat>>,
     statistics: Statistics,
 }
 
@@ -78,10 +93,23 @@ impl Sequences {
     /// [`CreateError`] names what is wrong with the configuration, or the memory that could not be had.
     pub fn new(pool: BlockPool, config: &SequencesConfig) -> Result<Self, CreateError> {
         config.check(pool.max_blocks())?;
+        if let Some(format) = &config.format {
+            let (pool, format) = (pool.block_size(), format.block_size());
+            if pool != format {
+                return Err(CreateError::Format { pool, format });
+            }
+        }
+        let format = match config.format.clone().map(Shared::try_new) {
+            Some(Ok(format)) => Some(format),
+            Some(Err((_, bytes))) => return Err(CreateError::OutOfMemory { bytes }),
+            None => None,
+        };
         Ok(Self {
             worker: pool.worker()?,
             registry: Registry::new(&pool.core, config.max_sequences)?,
             tickets: Tickets::default(),
+            loads: Vec::new(),
+            format,
             watermark: u32::try_from(config.watermark).unwrap_or(u32::MAX),
             statistics: Statistics::default(),
             pool,
@@ -116,6 +144,12 @@ impl Sequences {
     #[must_use]
     pub const fn watermark(&self) -> usize {
         self.watermark as usize
+    }
+
+    /// How the content of blocks is laid out, if that is known.
+    #[must_use]
+    pub fn format(&self) -> Option<&KvFormat> {
+        self.format.as_deref()
     }
 
     /// Every block table with its sequence's positions.

@@ -45,6 +45,12 @@ impl<T: Copy> Pending<T> {
         self.items.extend_from_slice(items);
     }
 
+    /// Puts items before all others. There is room for them.
+    pub(super) fn prepend(&mut self, items: impl Iterator<Item = T>) {
+        self.items.splice(..self.start, items);
+        self.start = 0;
+    }
+
     /// The first `n` are no longer needed.
     pub(super) fn consume(&mut self, n: usize) {
         self.start = (self.start + n).min(self.items.len());
@@ -80,7 +86,11 @@ mod tests {
         assert_eq!(pending.as_slice(), [3, 4, 5, 6, 7, 20, 21]);
         pending.consume(4);
         assert_eq!(pending.as_slice(), [7, 20, 21]);
+        pending.prepend([1, 2].into_iter());
+        assert_eq!(pending.as_slice(), [1, 2, 7, 20, 21]);
         pending.consume(9);
         assert!(pending.is_empty());
+        pending.prepend([3].into_iter());
+        assert_eq!(pending.as_slice(), [3]);
     }
 }

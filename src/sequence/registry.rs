@@ -85,6 +85,12 @@ impl Registry {
         }
     }
 
+    /// Every sequence, by slot.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&Cursor, &mut Sequence)> {
+        let sequences = self.cursors.iter().zip(&mut self.sequences);
+        sequences.filter(|(cursor, _)| cursor.handle != Handle::NONE)
+    }
+
     /// The sequence of a slot.
     pub(super) fn at(&mut self, slot: usize) -> &mut Sequence {
         &mut self.sequences[slot]

@@ -7,7 +7,7 @@
 use super::pending::Pending;
 use crate::error::{Field, LengthMismatch, OutOfMemory};
 use crate::pool::{Core, Purse, RawChain, Stopped, Worker};
-use crate::prefix::{Contents, ExtraKey, Prompt};
+use crate::prefix::{Contents, ExtraKey, Prompt, Proof};
 
 /// Whether sealed blocks are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,6 +230,57 @@ impl Seal {
             self.extra.truncate(whole);
             self.keys.truncate(whole);
         }
+    }
+
+    /// Room to [roll back](Self::roll_back) to an entry of the chain's table.
+    pub(super) fn reserve_roll_back(
+        &mut self,
+        core: &Core,
+        chain: &RawChain,
+        entry: usize,
+    ) -> Result<(), OutOfMemory> {
+        if !self.can_restore(core, chain, entry) {
+            return Ok(());
+        }
+        let blocks = chain.published - entry;
+        self.tokens.try_reserve(blocks * core.block_size)?;
+        self.extra.try_reserve(blocks)
+    }
+
+    /// The content from an entry of the chain's table on is bad. What was published of it waits to be published again; if that can't be
+    /// read back, it has to be told again.
+    pub(super) fn roll_back(&mut self, core: &Core, chain: &RawChain, entry: usize) {
+        let positions = entry * core.block_size;
+        self.computed = self.computed.min(positions);
+        if self.can_restore(core, chain, entry) {
+            let bad = entry..chain.published;
+            if !self.extra.is_empty() {
+                let none = core::iter::repeat_n(ExtraKey::NONE, bad.len());
+                self.extra.prepend(none);
+            }
+            let tokens = |at| core.nodes.tokens(chain.node(at), core.block_size);
+            self.tokens.prepend(bad.flat_map(tokens));
+        } else if self.publishing == Publishing::On && entry < chain.published {
+            self.forget();
+            self.known = positions;
+        }
+    }
+
+    /// Whether the published blocks from an entry on tell all that was told of them.
+    fn can_restore(&self, core: &Core, chain: &RawChain, entry: usize) -> bool {
+        let extra = |at| {
+            let extra = core.nodes.get(chain.node(at)).extra();
+            if at == 0 {
+                extra != chain.space.first(ExtraKey::NONE, core.secret)
+            } else {
+                extra != ExtraKey::NONE
+            }
+        };
+        self.publishing == Publishing::On
+            && core.proof == Proof::Tokens
+            && self.keyed != Some(true)
+            && entry < chain.published
+            && !(entry..chain.published).any(extra)
     }
 
     /// A branch's copy.

@@ -4,6 +4,7 @@ use super::error::Beyond;
 use super::growth::{Budget, Growth};
 use super::handle::Handle;
 use super::seal::Seal;
+use super::transit::Transit;
 use crate::block::BlockId;
 use crate::error::OutOfMemory;
 use crate::pool::{Core, Fence, Lane, RawChain};
@@ -122,6 +123,8 @@ pub(super) struct Sequence {
     pub(super) copy_credit: bool,
     /// Entries of the table from here on changed since it was last read.
     pub(super) changed_from: usize,
+    /// The transfer that it takes part in.
+    pub(super) transit: Transit,
 }
 
 impl Sequence {
@@ -136,6 +139,7 @@ impl Sequence {
             promise: 0,
             copy_credit: false,
             changed_from: 0,
+            transit: Transit::None,
         }
     }
 
@@ -175,6 +179,17 @@ impl Sequence {
         self.changed_from = 0;
     }
 
+    /// Its block at an entry has bad content: nothing from there on is computed, and it will not be found by it.
+    pub(super) fn roll_back(&mut self, core: &Core, entry: usize) {
+        if let Transit::Leaving(export) = &self.transit {
+            // Committed: the other side has what was read before.
+            let _ = export.abort();
+        }
+        self.seal.roll_back(core, &self.chain, entry);
+        let credits = self.chain.unpublish(core, entry);
+        core.credits.deposit(credits);
+    }
+
     /// Gives everything back. The buffers stay for the next sequence.
     pub(super) fn release(&mut self, core: &Core) {
         self.chain.release_and_clear(core);
@@ -188,6 +203,7 @@ impl Sequence {
     }
 
     fn reset(&mut self, core: &Core) {
+        self.leave_transit();
         core.credits.unreserve(self.credits());
         self.promise = 0;
         self.copy_credit = false;

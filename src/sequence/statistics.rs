@@ -41,4 +41,6 @@ pub(crate) struct Statistics {
     pub(crate) copies: u64,
     pub(crate) adopted: u64,
     pub(crate) unpublished: u64,
+    pub(crate) imports: u64,
+    pub(crate) exports: u64,
 }

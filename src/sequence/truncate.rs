@@ -162,6 +162,7 @@ impl Sequences {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         cursor.check(positions)?;
+        sequence.check_settled(core.block_size)?;
         let cutback = Cutback::of(core, sequence, &self.tickets, positions, false);
         cutback.reserve(core, sequence)?;
         cutback.forget(core, sequence);
@@ -180,7 +181,7 @@ impl Sequences {
     /// [`TruncateAfterError::Lane`]: the lane is another pool's, or there is no memory for its list.
     /// [`TruncateAfterError::TooManyReferences`]: published blocks given back need one reference more on all above them. Nothing is changed.
     ///
-    /// Two read-modify-writes for each block given back; if published ones are among them, also for each one above. No allocation
+    /// A few read-modify-writes for each block given back; if published ones are among them, also for each one above. No allocation
     /// in steady state.
     pub fn truncate_after(
         &mut self,
@@ -192,6 +193,8 @@ impl Sequences {
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle).map_err(TruncateError::from)?;
         cursor.check(positions).map_err(TruncateError::from)?;
+        let settled = sequence.check_settled(core.block_size);
+        settled.map_err(TruncateError::from)?;
         lane.make_room(core)?;
         let entries = positions.div_ceil(core.block_size);
         let chain = &mut sequence.chain;

@@ -1,6 +1,6 @@
 //! A cap on the bytes that are under way.
 //!
-//! One word counts them. A flight is in it from [`take`](Flights::take) until it is dropped.
+//! One word counts them. A flight is in it from [`take`](Flights::take) until it lands, at the latest when it is dropped.
 //!
 //! # Orderings
 //! All Relaxed: the count guards no memory, and a read-modify-write sees the newest value, so that the cap is exact.
@@ -10,8 +10,8 @@ use core::fmt;
 
 use crate::error::CreateError;
 use crate::shared::Shared;
-use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
+use crate::sync::{AtomicU64, unmodelled};
 
 /// The most bytes that transfers may have under way together. Clones have the same cap.
 #[derive(Clone)]
@@ -29,7 +29,8 @@ struct Cap {
 #[must_use = "dropping a flight makes room for others"]
 pub(crate) struct Flight {
     cap: Shared<Cap>,
-    bytes: u64,
+    /// Zero once it has landed.
+    bytes: unmodelled::AtomicU64,
 }
 
 /// The cap does not allow so many more bytes: not now, or never if they are more than `max`.
@@ -82,7 +83,6 @@ impl Flights {
     }
 
     /// So many bytes more. One read-modify-write.
-    #[cfg_attr(not(test), expect(dead_code, reason = "transfers take"))]
     pub(crate) fn take(&self, bytes: u64) -> Result<Flight, TooManyBytes> {
         let mut current = self.in_flight();
         loop {
@@ -102,7 +102,7 @@ impl Flights {
                 Ok(_) => {
                     return Ok(Flight {
                         cap: self.cap.clone(),
-                        bytes,
+                        bytes: unmodelled::AtomicU64::new(bytes),
                     });
                 }
                 // Another flight began or ended.
@@ -112,9 +112,17 @@ impl Flights {
     }
 }
 
+impl Flight {
+    /// Nothing of it is under way any more.
+    pub(crate) fn land(&self) {
+        let bytes = self.bytes.swap(0, Relaxed);
+        self.cap.in_flight.fetch_sub(bytes, Relaxed);
+    }
+}
+
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.cap.in_flight.fetch_sub(self.bytes, Relaxed);
+        self.land();
     }
 }
 

@@ -158,6 +158,22 @@ impl KvFormat {
         &self.plane_bytes
     }
 
+    /// Bytes of a block in all planes.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        let sum = |sum: u64, &bytes| sum.saturating_add(bytes);
+        self.plane_bytes.iter().fold(0, sum)
+    }
+
+    /// Positions of a block must be as many as a pool's.
+    pub(crate) const fn check_block_size(&self, ours: usize) -> Result<(), Incompatible> {
+        let theirs = self.block_size;
+        if ours != theirs {
+            return Err(Incompatible::BlockSize { ours, theirs });
+        }
+        Ok(())
+    }
+
     /// Whether the other end has the same format.
     ///
     /// # Errors

@@ -1,0 +1,114 @@
+//! Offering a sequence's computed positions to somebody else.
+
+use super::Sequences;
+use super::error::{ExportError, OtherNamespace, PinError};
+use super::growth::Growth;
+use super::handle::Handle;
+use super::transit::Transit;
+use crate::lease::{Lease, Leases, Owner};
+use crate::prefix::Namespace;
+use crate::transfer::{Export, Handover};
+
+/// Under which terms blocks are offered.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Terms {
+    /// For whom they are held.
+    pub owner: Owner,
+    /// Until when, in the time of the leases' table.
+    pub deadline: u64,
+    /// Whether the sequence goes with them.
+    pub handover: Handover,
+}
+
+impl Terms {
+    /// The content only.
+    #[must_use]
+    pub const fn copy(owner: Owner, deadline: u64) -> Self {
+        Self {
+            owner,
+            deadline,
+            handover: Handover::Copy,
+        }
+    }
+
+    /// The sequence itself.
+    #[must_use]
+    pub const fn moving(owner: Owner, deadline: u64) -> Self {
+        Self {
+            handover: Handover::Move,
+            ..Self::copy(owner, deadline)
+        }
+    }
+}
+
+impl Sequences {
+    /// Holds what is published of a sequence until a deadline, whatever becomes of the sequence: so that its next turn, after the user has
+    /// thought, finds it.
+    ///
+    /// # Errors
+    /// [`PinError`]; nothing is changed.
+    ///
+    /// One read-modify-write a block. Allocates a copy of the table.
+    pub fn pin(
+        &self,
+        handle: Handle,
+        leases: &mut Leases,
+        owner: Owner,
+        deadline: u64,
+    ) -> Result<Lease, PinError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        let chain = &sequence.chain;
+        Ok(leases.grant_raw(owner, deadline, self.core(), chain, chain.published)?)
+    }
+
+    /// Offers what is computed of a sequence to be read: a lease holds these blocks, whatever becomes of the sequence. `namespace` is the one
+    /// it was admitted in.
+    ///
+    /// With [`Handover::Move`] the sequence gets no positions here, and can't be shortened, until the export is aborted; releasing it aborts.
+    /// When the other side has committed, release it here.
+    ///
+    /// # Errors
+    /// [`ExportError`]; nothing is changed.
+    ///
+    /// One read-modify-write a block. Allocates a copy of the table.
+    pub fn export(
+        &mut self,
+        handle: Handle,
+        namespace: &Namespace,
+        leases: &mut Leases,
+        terms: &Terms,
+    ) -> Result<Export, ExportError> {
+        let core = &*self.pool.core;
+        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        sequence.check_settled(core.block_size)?;
+        if core.space(namespace) != sequence.chain.space {
+            return Err(OtherNamespace.into());
+        }
+        let positions = sequence.seal.computed;
+        let blocks = positions.div_ceil(core.block_size);
+        // The block at the end gets another owner: the next write into it will be to a copy.
+        let shared = blocks > cursor.positions / core.block_size
+            && sequence.has_partial_tail(cursor.positions, core.block_size);
+        let copies = shared && sequence.growth != Growth::OnDemand && !sequence.copy_credit;
+        let credits = core.reserve(usize::from(copies), 0)?;
+        let back = || core.credits.unreserve(credits);
+        let lease = leases.grant_raw(terms.owner, terms.deadline, core, &sequence.chain, blocks);
+        let lease = lease.inspect_err(|_| back())?;
+        let format = self.format.clone();
+        let export = Export::try_new(terms.handover, &lease, positions, namespace, format)
+            .inspect_err(|_| {
+                let _ = lease.end();
+                back();
+            })?;
+        sequence.copy_credit |= copies;
+        if terms.handover == Handover::Move {
+            sequence.transit = Transit::Leaving(export.clone());
+            cursor.close();
+        } else if shared {
+            cursor.close();
+        }
+        self.statistics.exports += 1;
+        Ok(export)
+    }
+}

@@ -1,0 +1,234 @@
+//! The sending end: a lease on what is read, and which side goes on with the sequence.
+//!
+//! # Orderings
+//! The phase is one word, moved by compare-and-swap, AcqRel: of commit and abort one wins, and what its side did before that is
+//! seen by the other (model `commit_vs_abort`).
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::error::MoveEnded;
+use super::format::KvFormat;
+use crate::block::BlockId;
+use crate::error::OutOfMemory;
+use crate::lease::Lease;
+use crate::prefix::Namespace;
+use crate::shared::Shared;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sync::{AtomicU64, mutant};
+
+/// What the computed positions of a sequence are offered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handover {
+    /// Somebody else gets the content too; the sequence goes on here.
+    Copy,
+    /// The sequence itself is to go on elsewhere. Meanwhile it has one owner: it does not grow here unless the move is aborted, and not
+    /// there before the move is committed.
+    Move,
+}
+
+/// How far an export is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It can be read; nobody of this process does.
+    Offered,
+    /// An [`Import`](crate::Import) reads it.
+    Linked,
+    /// The other side has it.
+    Committed,
+    /// It is over, and the source keeps the sequence.
+    Aborted,
+}
+
+impl Phase {
+    const fn from_bits(bits: u64) -> Self {
+        match bits {
+            0 => Self::Offered,
+            1 => Self::Linked,
+            2 => Self::Committed,
+            _ => Self::Aborted,
+        }
+    }
+    /// Why nothing can be done any more.
+    const fn ended(self) -> MoveEnded {
+        match self {
+            Self::Committed => MoveEnded::Committed,
+            _ => MoveEnded::Aborted,
+        }
+    }
+}
+
+/// The computed blocks of a sequence, offered to be read.
+///
+/// A handle: clones are handles of the same export, and any thread may use them. While it is offered a [`Lease`] holds the blocks, with
+/// its owner and its deadline; it ends with the last answer of the [`Import`](crate::Import) that reads them, at the latest when its
+/// end has come: what is read after that does not count.
+#[derive(Clone)]
+pub struct Export {
+    cell: Shared<Cell>,
+}
+
+struct Cell {
+    phase: AtomicU64,
+    handover: Handover,
+    lease: Lease,
+    positions: usize,
+    /// What the namespace is.
+    namespace: Vec<u8>,
+    format: Option<Shared<KvFormat>>,
+}
+
+impl Export {
+    pub(crate) fn try_new(
+        handover: Handover,
+        lease: &Lease,
+        positions: usize,
+        namespace: &Namespace,
+        format: Option<Shared<KvFormat>>,
+    ) -> Result<Self, OutOfMemory> {
+        let cell = Cell {
+            phase: AtomicU64::new(Phase::Offered as u64),
+            handover,
+            lease: lease.clone(),
+            positions,
+            namespace: namespace.try_encoded()?,
+            format,
+        };
+        match Shared::try_new(cell) {
+            Ok(cell) => Ok(Self { cell }),
+            Err(_) => Err(OutOfMemory),
+        }
+    }
+
+    /// The blocks to be read, in the order of the table.
+    #[must_use]
+    pub fn ids(&self) -> &[BlockId] {
+        self.cell.lease.ids()
+    }
+
+    /// Computed positions in them.
+    #[must_use]
+    pub fn positions(&self) -> usize {
+        self.cell.positions
+    }
+
+    /// Whether the sequence goes with them.
+    #[must_use]
+    pub fn handover(&self) -> Handover {
+        self.cell.handover
+    }
+
+    /// What holds the blocks meanwhile.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.cell.lease
+    }
+
+    /// How far it is, at this instant.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        Phase::from_bits(self.cell.phase.load(Acquire))
+    }
+
+    /// Calls it off: the source keeps the sequence. If nobody reads the blocks they are given back at once, otherwise with the
+    /// reader's last answer.
+    ///
+    /// # Errors
+    /// [`MoveEnded`]: it has been committed or aborted before.
+    ///
+    /// One read-modify-write, and one a block given back. No allocation.
+    pub fn abort(&self) -> Result<(), MoveEnded> {
+        let open = |phase| matches!(phase, Phase::Offered | Phase::Linked);
+        if self.advance(open, Phase::Aborted)? == Phase::Offered {
+            self.was_read();
+        }
+        Ok(())
+    }
+
+    /// A reader outside of this process has all of it, and goes on with the sequence if that was to be moved: gives the blocks back. What
+    /// an [`Import`](crate::Import) reads is committed by its registry instead.
+    ///
+    /// # Errors
+    /// [`MoveEnded`]: it has been committed or aborted before, or an import reads it.
+    ///
+    /// As [`abort`](Self::abort).
+    pub fn finish(&self) -> Result<(), MoveEnded> {
+        self.advance(|phase| phase == Phase::Offered, Phase::Committed)?;
+        self.was_read();
+        Ok(())
+    }
+
+    /// An import begins to read. False: another one does, or it is over.
+    pub(crate) fn link(&self) -> bool {
+        self.advance(|phase| phase == Phase::Offered, Phase::Linked)
+            .is_ok()
+    }
+
+    /// The import that reads it did not come about.
+    pub(crate) fn unlink(&self) {
+        let _ = self.advance(|phase| phase == Phase::Linked, Phase::Offered);
+    }
+
+    /// The import that reads it has everything.
+    pub(crate) fn commit(&self) -> Result<(), MoveEnded> {
+        self.advance(|phase| phase == Phase::Linked, Phase::Committed)
+            .map(drop)
+    }
+
+    /// Nobody reads the blocks any more.
+    pub(crate) fn was_read(&self) {
+        // It may be over already: then they were given back then.
+        let _ = self.cell.lease.end();
+    }
+
+    /// Whether what is read is what was offered.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.cell.lease.is_live()
+    }
+
+    pub(crate) fn is_of(&self, namespace: &Namespace) -> bool {
+        namespace.encoded() == self.cell.namespace
+    }
+
+    pub(crate) fn format(&self) -> Option<&KvFormat> {
+        self.cell.format.as_deref()
+    }
+
+    /// Moves the phase on from one that `from` accepts, and returns that.
+    fn advance(&self, from: impl Fn(Phase) -> bool, to: Phase) -> Result<Phase, MoveEnded> {
+        let word = &self.cell.phase;
+        let mut current = word.load(Acquire);
+        loop {
+            let phase = Phase::from_bits(current);
+            if !from(phase) {
+                return Err(phase.ended());
+            }
+            if mutant("phase-by-store") {
+                word.store(to as u64, Relaxed);
+                return Ok(phase);
+            }
+            match word.compare_exchange(current, to as u64, AcqRel, Acquire) {
+                Ok(_) => return Ok(phase),
+                // The other side was first.
+                Err(actual) => current = actual,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Export {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Export")
+            .field("handover", &self.handover())
+            .field("phase", &self.phase())
+            .field("positions", &self.positions())
+            .field("ids", &self.ids())
+            .finish_non_exhaustive()
+    }
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Export>();
+};

@@ -1,0 +1,289 @@
+//! Transfers: moves between two pools, loads from a store, bad content; in every order of answers and ends.
+
+use kvblock::{
+    Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, ElementType, Export,
+    Flights, Growth, Handle, ImportError, Imported, InTransit, Incoming, KvFormat, Leases,
+    MoveEnded, Namespace, Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId,
+    Step, Terms,
+};
+
+const B: usize = 4;
+
+struct End {
+    seqs: Sequences,
+    leases: Leases,
+}
+
+impl End {
+    fn new(shard: u32, blocks: usize) -> Self {
+        let pool = BlockPool::new(&PoolConfig::new(blocks, B).shard(ShardId::new(shard))).unwrap();
+        let leases = Leases::new(&pool, 1000).unwrap();
+        let format = KvFormat::new(B, ElementType::new(1), [100]).unwrap();
+        Self {
+            seqs: Sequences::new(pool, &SequencesConfig::new(8).format(format)).unwrap(),
+            leases,
+        }
+    }
+    fn admit(&mut self, tokens: &[u32], growth: Growth) -> Handle {
+        let space = Namespace::new();
+        self.seqs
+            .admit(&Admit::new(Prompt::new(&space, tokens), growth))
+            .unwrap()
+            .handle
+    }
+    fn computed(&mut self, tokens: &[u32]) -> Handle {
+        let handle = self.admit(tokens, Growth::Cap(8));
+        self.seqs.computed(handle, tokens.len()).unwrap();
+        handle
+    }
+    fn import(&mut self, tokens: &[u32], incoming: &Incoming<'_>) -> Result<Imported, ImportError> {
+        let space = Namespace::new();
+        self.seqs.import(
+            &Admit::new(Prompt::new(&space, tokens), Growth::Cap(8)),
+            incoming,
+        )
+    }
+    fn offer(&mut self, handle: Handle) -> Export {
+        self.seqs
+            .export(
+                handle,
+                &Namespace::new(),
+                &mut self.leases,
+                &Terms::moving(Owner::new(1), 100),
+            )
+            .unwrap()
+    }
+    /// (free, idle, held, reserved)
+    fn figures(&self) -> (usize, usize, usize, usize) {
+        let r = self.seqs.pool().report();
+        assert_eq!(r.capacity, r.free + r.idle + r.held + r.quarantined);
+        self.seqs.audit(&[&self.leases]).unwrap();
+        (r.free, r.idle, r.held, r.reserved)
+    }
+    fn probe(&self, tokens: &[u32]) -> usize {
+        let space = Namespace::new();
+        self.seqs
+            .pool()
+            .probe(&Prompt::new(&space, tokens))
+            .unwrap()
+            .positions
+    }
+}
+
+fn tokens(n: usize) -> Vec<u32> {
+    (0..u32::try_from(n).unwrap()).collect()
+}
+
+#[test]
+fn a_sequence_moves_and_has_one_owner_at_any_time() {
+    let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+    let prompt = tokens(9);
+    let here = a.computed(&prompt);
+    let mut step = Step::new();
+    let export = a.offer(here);
+    assert_eq!(
+        (export.positions(), export.ids().len(), export.phase()),
+        (9, 3, Phase::Offered)
+    );
+    assert_eq!(
+        a.seqs.append(here, 1, &mut step),
+        Err(AppendError::InTransit(InTransit::Leaving))
+    );
+
+    let imported = b
+        .import(&prompt, &Incoming::from_export(&export, 2))
+        .unwrap();
+    let (there, import) = (imported.handle, imported.import);
+    assert_eq!(
+        (imported.hit, imported.fresh, import.ids().len()),
+        (0, 3, 3)
+    );
+    assert_eq!(export.phase(), Phase::Linked);
+    assert_eq!(
+        (a.seqs.report().duplicated, b.seqs.report().duplicated),
+        (3, 3)
+    );
+    assert_eq!(b.figures(), (5, 0, 3, 2));
+
+    // Blocks in any order, two writers; nothing is found before both wrote it.
+    assert_eq!(import.arrived(1, 1..3), Ok(Answer::Taken));
+    assert_eq!(import.arrived(0, 2..3), Ok(Answer::Taken));
+    assert_eq!(
+        import.arrived(0, 2..3),
+        Err(AnswerError::Repeated { writer: 0, at: 2 })
+    );
+    assert_eq!(
+        (b.seqs.loading(there).unwrap().arrived, b.probe(&prompt)),
+        (0, 0)
+    );
+    assert_eq!(import.arrived(0, 0..1), Ok(Answer::Taken));
+    assert_eq!(import.arrived(1, 0..1), Ok(Answer::Taken));
+    assert_eq!(
+        (b.seqs.loading(there).unwrap().arrived, b.probe(&prompt)),
+        (4, 4)
+    );
+    assert!(
+        matches!(b.seqs.commit(there), Err(CommitError::NotArrived(it)) if (it.arrived, it.expected, it.left) == (4, 9, 1))
+    );
+    assert_eq!(
+        b.seqs.append(there, 1, &mut step),
+        Err(AppendError::InTransit(InTransit::Uncommitted))
+    );
+    assert_eq!(import.arrived(0, 1..2), Ok(Answer::Taken));
+    assert_eq!(
+        (b.seqs.loading(there).unwrap().arrived, b.probe(&prompt)),
+        (9, 8)
+    );
+    assert!(!export.lease().is_live(), "nobody reads any more");
+
+    assert_eq!(b.seqs.commit(there), Ok(()));
+    assert_eq!(export.abort(), Err(MoveEnded::Committed));
+    assert_eq!(
+        a.seqs.append(here, 1, &mut step),
+        Err(AppendError::InTransit(InTransit::Moved))
+    );
+    a.seqs.release(here).unwrap();
+    b.seqs.append(there, 8, &mut step).unwrap();
+    assert_eq!(b.seqs.report().duplicated, 0);
+    assert_eq!(a.figures(), (6, 2, 0, 0));
+    assert_eq!(b.figures(), (3, 0, 5, 0));
+}
+
+#[test]
+fn an_abort_of_either_side_frees_each_once_and_not_before_the_last_answer() {
+    for by_source in [true, false] {
+        let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+        let prompt = tokens(9);
+        let here = a.computed(&prompt);
+        let export = a.offer(here);
+        let imported = b
+            .import(&prompt, &Incoming::from_export(&export, 1))
+            .unwrap();
+        let import = imported.import;
+        import.arrived(0, 0..1).unwrap();
+        if by_source {
+            export.abort().unwrap();
+            assert!(b.seqs.loading(imported.handle).unwrap().aborted);
+            assert_eq!(
+                b.seqs.commit(imported.handle),
+                Err(CommitError::Aborted(kvblock::MoveAborted))
+            );
+            b.seqs.release(imported.handle).unwrap();
+        } else {
+            b.seqs.release(imported.handle).unwrap();
+            assert_eq!(export.abort(), Err(MoveEnded::Aborted));
+        }
+        assert!(export.lease().is_live(), "a writer still reads");
+        assert_eq!(b.figures().2, 2);
+        assert_eq!(import.end(0), Ok(2));
+        assert_eq!(import.end(0), Err(AnswerError::Ended { writer: 0 }));
+        assert!(!export.lease().is_live());
+        assert_eq!(b.figures().2, 0);
+        let mut step = Step::new();
+        a.seqs.append(here, 8, &mut step).unwrap();
+        a.seqs.release(here).unwrap();
+        assert_eq!(a.figures(), (6, 2, 0, 0));
+    }
+}
+
+#[test]
+fn what_was_read_after_the_lease_does_not_count() {
+    let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+    let prompt = tokens(9);
+    let here = a.computed(&prompt);
+    let export = a.offer(here);
+    let imported = b
+        .import(&prompt, &Incoming::from_export(&export, 1))
+        .unwrap();
+    imported.import.arrived(0, 0..1).unwrap();
+    assert_eq!(a.leases.tick(100), 1);
+    assert_eq!(imported.import.arrived(0, 1..3), Ok(Answer::SourceGone));
+    let state = b.seqs.loading(imported.handle).unwrap();
+    assert_eq!((state.arrived, state.failed, state.left), (4, true, 0));
+    assert!(matches!(
+        b.seqs.commit(imported.handle),
+        Err(CommitError::NotArrived(_))
+    ));
+    b.seqs.release(imported.handle).unwrap();
+    assert_eq!(export.phase(), Phase::Aborted);
+    let mut step = Step::new();
+    a.seqs.append(here, 1, &mut step).unwrap();
+    a.figures();
+    b.figures();
+}
+
+#[test]
+fn a_failed_load_is_computed_by_the_sequence_itself() {
+    let mut b = End::new(1, 12);
+    let prompt = tokens(14);
+    let flights = Flights::new(300).unwrap();
+    let incoming = Incoming::new(12, 1).flights(&flights);
+    let imported = b.import(&prompt, &incoming).unwrap();
+    assert_eq!((flights.in_flight(), imported.import.ids().len()), (300, 3));
+    assert!(matches!(
+        b.import(&tokens(20)[10..], &Incoming::new(8, 1).flights(&flights)),
+        Err(ImportError::TooManyBytes(_))
+    ));
+    imported.import.arrived(0, 0..1).unwrap();
+    imported.import.failed(0, 1..2).unwrap();
+    let handle = imported.handle;
+    assert_eq!(b.seqs.loading(handle).unwrap().arrived, 4);
+    assert!(
+        b.seqs.computed(handle, 14).is_err(),
+        "a writer may still touch it"
+    );
+    // Tired of waiting: blocks of its own, of which one is needed for the one that is still being written.
+    let mut step = Step::new();
+    b.seqs.renew(handle, &mut step).unwrap();
+    assert_eq!(step.changes().len(), 1);
+    assert_eq!(b.figures(), (7, 0, 5, 2));
+    b.seqs.computed(handle, 14).unwrap();
+    assert_eq!(b.probe(&prompt), 12);
+    assert_eq!(imported.import.arrived(0, 2..3), Ok(Answer::Unwanted));
+    assert_eq!(flights.in_flight(), 0);
+    assert_eq!(b.figures(), (8, 0, 4, 2));
+    b.seqs.append(handle, 8, &mut step).unwrap();
+    b.seqs.release(handle).unwrap();
+    assert_eq!(b.figures(), (9, 3, 0, 0));
+}
+
+#[test]
+fn everybody_goes_back_to_before_a_bad_block() {
+    let mut a = End::new(0, 16);
+    let p = tokens(16);
+    let first = a.computed(&p);
+    let mut longer = p.clone();
+    longer.extend([90, 91, 92, 93]);
+    let second = a.computed(&longer);
+    let bad = a.seqs.table(first).unwrap()[2];
+    let mut affected = Vec::new();
+    a.seqs.invalidate(bad, &mut affected).unwrap();
+    assert_eq!(affected, [first, second]);
+    for (handle, blocks) in [(first, 4), (second, 5)] {
+        let state = a.seqs.state(handle).unwrap();
+        assert_eq!(
+            (state.computed, state.blocks, state.published),
+            (8, blocks, 2)
+        );
+    }
+    let mut seventeen = p.clone();
+    seventeen.push(7);
+    assert_eq!(a.probe(&seventeen), 8);
+    a.figures();
+    let mut step = Step::new();
+    a.seqs.renew(first, &mut step).unwrap();
+    assert_eq!(
+        step.changes().iter().map(|it| it.entry).collect::<Vec<_>>(),
+        [2, 3]
+    );
+    a.seqs.computed(first, 16).unwrap();
+    assert_eq!(a.probe(&seventeen), 16);
+    a.seqs.renew(second, &mut step).unwrap();
+    a.seqs.computed(second, 20).unwrap();
+    a.seqs.release(first).unwrap();
+    a.seqs.release(second).unwrap();
+    let figures = a.figures();
+    assert_eq!((figures.2, figures.3), (0, 0));
+    a.seqs.append(first, 1, &mut step).unwrap_err();
+    let _ = Contents::new(&[]);
+}
