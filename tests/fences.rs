@@ -140,3 +140,14 @@ fn a_lane_that_is_dropped_gives_everything_back() {
     assert_eq!(figures(&pool), (4, 0, 0, 0, 0));
     assert_eq!(pool.audit(&[]), Ok(()));
 }
+
+#[test]
+fn a_lane_that_gets_nothing_stays_empty() {
+    let mut seqs = registry(4);
+    let space = Namespace::new();
+    let nothing = Admit::new(Prompt::new(&space, &[]), Growth::OnDemand);
+    let a = seqs.admit(&nothing).unwrap().handle;
+    let mut lane = seqs.pool().lane();
+    seqs.release_after(a, &mut lane, Fence(1)).unwrap();
+    assert_eq!((lane.len(), lane.is_empty()), (0, true));
+}
