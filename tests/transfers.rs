@@ -150,6 +150,27 @@ fn a_sequence_moves_and_has_one_owner_at_any_time() {
 }
 
 #[test]
+fn no_positions_are_to_be_had_of_a_sequence_that_leaves() {
+    let mut a = End::new(0, 8);
+    let here = a.computed(&tokens(8));
+    let mut step = Step::new();
+    a.seqs.ensure(here, 9, &mut step).unwrap();
+    let _export = a.offer(here);
+    // The predictor says what the append says, and nothing makes room for one.
+    assert_eq!(a.seqs.check_append(here, 0), Ok(0));
+    assert_eq!(a.seqs.append(here, 0, &mut step), Ok(()));
+    assert_eq!(a.seqs.ensure(here, 0, &mut step), Ok(()));
+    assert_eq!(
+        a.seqs.append(here, 1, &mut step),
+        Err(AppendError::InTransit(InTransit::Leaving))
+    );
+    assert_eq!(
+        a.seqs.ensure(here, 10, &mut step),
+        Err(AppendError::InTransit(InTransit::Leaving))
+    );
+}
+
+#[test]
 fn an_abort_of_either_side_frees_each_once_and_not_before_the_last_answer() {
     for by_source in [true, false] {
         let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
