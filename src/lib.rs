@@ -86,12 +86,13 @@ pub mod trace;
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
 pub use error::{
     ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, LengthMismatch,
-    PublishError, Refused, Returned, SplitError, TakeError, TooManyReferences, WrongPool,
+    PublishError, Refused, ResizeError, Returned, SplitError, TakeError, TooManyReferences,
+    WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
 pub use pool::{
-    BlockPool, Blocks, Chain, Holder, Inconsistency, PoolConfig, Probe, Published, Reservation,
-    Stopped, Worker,
+    BlockPool, Blocks, Chain, Grown, Holder, Inconsistency, PoolConfig, Probe, Published,
+    Reservation, Shrunk, Stopped, Worker,
 };
 #[cfg(feature = "xxh3")]
 pub use prefix::Xxh3Hasher;

@@ -176,12 +176,14 @@ impl RawChain {
         )
     }
 
-    /// Gives back all but the first `keep` blocks, tail first. The credits of what became free or idle are the caller's.
+    /// Gives back all but the first `keep` blocks, tail first. The credits of what became free or idle are the caller's; free blocks
+    /// from `limit` on are retired, and have none.
     #[must_use]
-    pub(crate) fn truncate(&mut self, core: &Core, keep: usize) -> u32 {
+    pub(crate) fn truncate(&mut self, core: &Core, keep: usize, limit: usize) -> u32 {
         let dropped = (keep..self.ids.len()).rev();
-        let credits = core.release_keeping_credits(
+        let credits = core.release_for(
             dropped.flat_map(|at| core::iter::once(self.ids[at]).chain(self.beside(at))),
+            limit,
         );
         self.ids.truncate(keep);
         self.unpublish(core, keep) + credits
@@ -481,8 +483,8 @@ impl<'p> Chain<'p> {
         Ok(self.raw.adopt_duplicates(self.core, worker).blocks)
     }
 
-    /// Gives every reference back, the tail first: published blocks become idle, private ones free, unless they have other
-    /// owners.
+    /// Gives every reference back, the tail first: findable blocks become idle, private ones and those no longer findable free, unless
+    /// they have other owners.
     ///
     /// # Errors
     /// The chain comes back if the worker is another pool's.

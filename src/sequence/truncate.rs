@@ -84,9 +84,16 @@ impl Cutback {
             unpublished,
             core.block_size,
         );
-        let credits = sequence.chain.truncate(core, self.entries())
-            + sequence.chain.unpublish(core, self.whole);
         let copy = u32::from(self.freed_pay_copy(sequence));
+        // What goes back into a promise stays in service, wherever it is: the promise needs no less for a shrink.
+        let keeps = copy > 0 || sequence.growth != Growth::OnDemand;
+        let limit = if keeps {
+            core.states.len()
+        } else {
+            core.capacity()
+        };
+        let credits = sequence.chain.truncate(core, self.entries(), limit)
+            + sequence.chain.unpublish(core, self.whole);
         let promised = match sequence.growth {
             Growth::Cap(_) => self.sure,
             Growth::Ahead(blocks) => (credits - copy).min(count(blocks) - sequence.promise),
