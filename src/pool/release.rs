@@ -3,23 +3,32 @@
 //! A block whose last reference goes becomes free if it was never published, idle if it was. Batches go tail first: a leaf's token
 //! is in front of its parent's, and no head is idle while a tail is held.
 //!
+//! One that is cut can't be found again: if it has no children its last owner claims it at once, and it becomes free. Nobody could pin
+//! it or publish below it meanwhile, as only that owner holds it; so the look at the children binds. With children it
+//! becomes idle, and is reclaimed after them.
+//!
+//! A free block at or above the limit does not go to the bitmap: it is retired, see `elastic.rs`.
+//!
 //! # Orderings
 //! The decrement is AcqRel: what an owner did with the block happens before the last one frees it, and that before its next use
 //! (model `release-vs-take`). An owner alone with a private block stores Relaxed: the bitmap's Release follows. Credits come
-//! last of all (`credit-after-block`).
+//! last of all (`credit-after-block`). The claim of a cut block is AcqRel as others are (`cut_release_vs_token`,
+//! `cut_release_vs_invalidate`).
 
 use super::core::Core;
 use super::free::FreeMap;
 use super::order::{HAND, Hand};
-use super::state::MAX_REFERENCES;
+use super::state::{MAX_REFERENCES, State};
 use crate::block::BlockId;
 use crate::error::TooManyReferences;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use crate::sync::mutant;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use crate::sync::{fence, mutant};
 
 /// What one release call has collected for the shared structures.
 struct Outgoing<'c> {
     core: &'c Core,
+    /// Free blocks from here on are retired.
+    limit: usize,
     /// Free blocks of one word of the bitmap.
     word: usize,
     bits: u64,
@@ -43,7 +52,7 @@ impl Outgoing<'_> {
     #[inline]
     fn flush_free(&mut self) {
         if self.bits != 0 {
-            self.core.free.insert(self.word, self.bits);
+            self.credits -= self.core.put_back(self.word, self.bits, self.limit);
             self.bits = 0;
         }
     }
@@ -59,20 +68,38 @@ impl Outgoing<'_> {
     }
 }
 
+/// What became of the last reference on a cut block.
+enum Last {
+    Claimed,
+    /// It has children: it is to be idle.
+    Inner,
+    /// Nothing yet; this is its state now.
+    Changed(State),
+}
+
 impl Core {
     /// Gives back one reference of each block, in this order: tails first.
     #[inline]
     pub(crate) fn release(&self, blocks: impl Iterator<Item = BlockId>) {
-        let credits = self.release_keeping_credits(blocks);
+        let credits = self.release_for(blocks, self.capacity());
         self.credits.deposit(credits);
     }
 
-    /// The same, and the credits of the blocks that became free or idle are the caller's.
+    /// The same, and the credits of the blocks that became free or idle are the caller's. So none is retired: a promise that they
+    /// go back into is kept.
     #[inline]
     #[must_use]
     pub(crate) fn release_keeping_credits(&self, blocks: impl Iterator<Item = BlockId>) -> u32 {
+        self.release_for(blocks, self.states.len())
+    }
+
+    /// The same, and blocks from `limit` on that would be free are retired: no credit for those.
+    #[inline]
+    #[must_use]
+    pub(crate) fn release_for(&self, blocks: impl Iterator<Item = BlockId>, limit: usize) -> u32 {
         let mut out = Outgoing {
             core: self,
+            limit,
             word: 0,
             bits: 0,
             tokens: None,
@@ -94,7 +121,8 @@ impl Core {
     /// Gives back blocks that were never shared or published: each has one owner, the caller.
     #[inline]
     pub(crate) fn release_private(&self, blocks: &[BlockId]) {
-        let (mut word, mut bits) = (0, 0);
+        let limit = self.capacity();
+        let (mut word, mut bits, mut retired) = (0, 0, 0);
         let mut rest = blocks;
         while let Some(&first) = rest.first() {
             let run = FreeMap::<64>::run_at(first, rest);
@@ -103,7 +131,7 @@ impl Core {
             }
             let (at, ones) = FreeMap::<64>::place_of(run);
             if at != word && bits != 0 {
-                self.free.insert(word, bits);
+                retired += self.put_back(word, bits, limit);
                 bits = 0;
             }
             word = at;
@@ -111,11 +139,50 @@ impl Core {
             rest = &rest[run.len..];
         }
         if bits != 0 {
-            self.free.insert(word, bits);
+            retired += self.put_back(word, bits, limit);
         }
         // A pool has no more blocks than fit.
         self.credits
-            .deposit(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
+            .deposit(u32::try_from(blocks.len()).unwrap_or(u32::MAX) - retired);
+    }
+
+    /// Puts blocks of one word, at least one, that hold nothing to the free ones; those from `limit` on are retired. Returns how
+    /// many of them went offline: for the others the caller has the credits.
+    #[inline]
+    #[must_use]
+    pub(crate) fn put_back(&self, word: usize, bits: u64, limit: usize) -> u32 {
+        if FreeMap::<64>::are_below(word, bits, limit) {
+            self.free.insert(word, bits);
+            0
+        } else {
+            self.retire(word, bits, limit)
+        }
+    }
+
+    #[cold]
+    fn retire(&self, word: usize, bits: u64, limit: usize) -> u32 {
+        let kept = bits & FreeMap::<64>::below(word, limit);
+        let above = bits & !kept;
+        self.offline.insert(word, above);
+        fence(SeqCst);
+        let taken_back = if mutant("retire-no-second-look") {
+            0
+        } else {
+            above & FreeMap::<64>::below(word, self.capacity())
+        };
+        // What a grow brought online meanwhile is not ours any more.
+        let back = if taken_back == 0 {
+            0
+        } else if mutant("retire-believes-itself") {
+            self.offline.remove(word, taken_back);
+            taken_back
+        } else {
+            self.offline.remove(word, taken_back)
+        };
+        if kept | back != 0 {
+            self.free.insert(word, kept | back);
+        }
+        (above & !back).count_ones()
     }
 
     #[inline]
@@ -129,6 +196,19 @@ impl Core {
         }
         loop {
             let last = current.references() == 1;
+            if last && current.is_published() && current.is_cut() {
+                match self.claim_at_last(block, current) {
+                    Last::Claimed => {
+                        out.free(block);
+                        return;
+                    }
+                    Last::Changed(actual) => {
+                        current = actual;
+                        continue;
+                    }
+                    Last::Inner => {}
+                }
+            }
             let queues = last && current.is_published() && !current.is_queued();
             let mut next = current.held_once_less();
             if queues {
@@ -152,6 +232,29 @@ impl Core {
                 // Another owner came or went, or the token's holder cleared a flag.
                 Err(actual) => current = actual,
             }
+        }
+    }
+
+    /// Claims a cut block with the last reference on it, if it has no children.
+    #[cold]
+    fn claim_at_last(&self, block: BlockId, current: State) -> Last {
+        let has_children = self.nodes.get(block).children().count() > 0;
+        if has_children && !mutant("last-owner-claims-parent") {
+            return Last::Inner;
+        }
+        let claim = self.claim_of(block, current);
+        // Its token, if it has one, is still about.
+        let next = current.claimed(current.is_queued() && !mutant("last-owner-drops-queued"));
+        match self
+            .state(block)
+            .compare_exchange(current, next, AcqRel, Acquire)
+        {
+            Ok(_) => {
+                self.settle(claim);
+                Last::Claimed
+            }
+            // The token's holder cleared a flag.
+            Err(actual) => Last::Changed(actual),
         }
     }
 
