@@ -23,9 +23,11 @@
 //! Others may take or hold some of them meanwhile, for credits of their own: then as many are left over, and given back.
 //!
 //! # Orderings
-//! Retire: set the mark; SeqCst fence; load the limit. Grow: store the limit; SeqCst fence; turn the marks off. At least one of the two sees
-//! the other's store (model `grow_vs_retire`). Only whoever resizes stores the limit, one at a time: the flag's Acquire and
-//! Release hand on what the last one stored. Everybody else loads the limit Relaxed, as an old one is harmless.
+//! Retire: set the mark; load the limit. Grow: store the limit; turn the marks off. Both change the word of the marks by an AcqRel
+//! read-modify-write, so whichever is later there sees what the other did before: grow the mark, or the releaser the limit (model
+//! `grow_vs_retire`). Only whoever resizes stores the limit, one at a time: the flag's Acquire and Release hand on what the last one
+//! stored. A publisher that misses the new limit sees that `cuts` has changed (`shrink_vs_publish`, see `cut.rs`). Everybody else
+//! loads the limit Relaxed, as an old one is harmless.
 //!
 //! # Complexity
 //! `grow`: a read-modify-write for each 64 ids. `shrink`: a few passes over all blocks, and memory as `clear` needs.
@@ -35,8 +37,8 @@ use super::cut::{Float, Root, Scratch};
 use super::free::FreeMap;
 use crate::error::ResizeError;
 use crate::event::EventKind;
-use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use crate::sync::{AtomicU32, fence, mutant};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::{AtomicU32, mutant};
 
 /// What [`grow`](crate::BlockPool::grow) did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,7 +91,6 @@ impl Core {
         }
         if !mutant("grow-marks-first") {
             self.move_limit(limit);
-            fence(SeqCst);
         }
         let mut came = 0;
         for word in online / 64..limit.div_ceil(64) {

@@ -6,7 +6,8 @@
 //!
 //! # Orderings
 //! Setting a bit is Release, clearing it Acquire: what the last owner did with the block and its state word happens before
-//! what the next does (models `grow_vs_retire`, `grow_vs_take`).
+//! what the next does (models `grow_vs_retire`, `shrink_vs_release`). Each is both, so that of two threads the later one also sees
+//! what the other stored before: `elastic.rs` relies on that for the limit.
 //!
 //! # Complexity
 //! Up to 64 ids by one read-modify-write.
@@ -16,8 +17,8 @@ use alloc::boxed::Box;
 use super::free::ones;
 use crate::block::BlockId;
 use crate::error::CreateError;
-use crate::sync::AtomicU64;
-use crate::sync::Ordering::{AcqRel, Relaxed};
+use crate::sync::Ordering::{self, AcqRel, Relaxed};
+use crate::sync::{AtomicU64, mutant};
 
 /// The blocks of one shard that are not in service.
 #[derive(Debug)]
@@ -43,12 +44,20 @@ impl Offline {
 
     /// Takes the blocks of one word out of service. The caller has them alone.
     pub(crate) fn insert(&self, word: usize, bits: u64) {
-        self.0[word].fetch_or(bits, AcqRel);
+        self.0[word].fetch_or(bits, order());
     }
 
     /// Takes the blocks of one word for service: returns those that were offline, which are the caller's now.
     pub(crate) fn remove(&self, word: usize, bits: u64) -> u64 {
-        self.0[word].fetch_and(!bits, AcqRel) & bits
+        self.0[word].fetch_and(!bits, order()) & bits
+    }
+}
+
+fn order() -> Ordering {
+    if mutant("offline-relaxed") {
+        Relaxed
+    } else {
+        AcqRel
     }
 }
 

@@ -21,8 +21,8 @@ use super::order::{HAND, Hand};
 use super::state::{MAX_REFERENCES, State};
 use crate::block::BlockId;
 use crate::error::TooManyReferences;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use crate::sync::{fence, mutant};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sync::mutant;
 
 /// What one release call has collected for the shared structures.
 struct Outgoing<'c> {
@@ -66,15 +66,6 @@ impl Outgoing<'_> {
         }
         tokens.push(block);
     }
-}
-
-/// What became of the last reference on a cut block.
-enum Last {
-    Claimed,
-    /// It has children: it is to be idle.
-    Inner,
-    /// Nothing yet; this is its state now.
-    Changed(State),
 }
 
 impl Core {
@@ -121,17 +112,23 @@ impl Core {
     /// Gives back blocks that were never shared or published: each has one owner, the caller.
     #[inline]
     pub(crate) fn release_private(&self, blocks: &[BlockId]) {
-        let limit = self.capacity();
-        let (mut word, mut bits, mut retired) = (0, 0, 0);
+        let (mut word, mut bits) = (0, 0);
         let mut rest = blocks;
         while let Some(&first) = rest.first() {
             let run = FreeMap::<64>::run_at(first, rest);
-            for state in &self.states[first.index()..][..run.len] {
+            let end = first.index() + run.len;
+            if end > self.capacity() {
+                if bits != 0 {
+                    self.free.insert(word, bits);
+                }
+                return self.release_private_above(blocks, rest.len());
+            }
+            for state in &self.states[first.index()..end] {
                 state.store(state.load(Relaxed).held_once_less(), Relaxed);
             }
             let (at, ones) = FreeMap::<64>::place_of(run);
             if at != word && bits != 0 {
-                retired += self.put_back(word, bits, limit);
+                self.free.insert(word, bits);
                 bits = 0;
             }
             word = at;
@@ -139,11 +136,27 @@ impl Core {
             rest = &rest[run.len..];
         }
         if bits != 0 {
-            retired += self.put_back(word, bits, limit);
+            self.free.insert(word, bits);
         }
         // A pool has no more blocks than fit.
         self.credits
-            .deposit(u32::try_from(blocks.len()).unwrap_or(u32::MAX) - retired);
+            .deposit(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
+    }
+
+    /// The same where not all are below the limit. All but the last `left` are free already, without their credits.
+    #[cold]
+    fn release_private_above(&self, blocks: &[BlockId], left: usize) {
+        let limit = self.capacity();
+        let release = |&block: &BlockId| {
+            let state = self.state(block);
+            state.store(state.load(Relaxed).held_once_less(), Relaxed);
+            let (word, bit) = FreeMap::<64>::place(block);
+            self.put_back(word, bit, limit)
+        };
+        let last = &blocks[blocks.len() - left..];
+        let retired: u32 = last.iter().map(release).sum();
+        let all = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+        self.credits.deposit(all - retired);
     }
 
     /// Puts blocks of one word, at least one, that hold nothing to the free ones; those from `limit` on are retired. Returns how
@@ -164,7 +177,6 @@ impl Core {
         let kept = bits & FreeMap::<64>::below(word, limit);
         let above = bits & !kept;
         self.offline.insert(word, above);
-        fence(SeqCst);
         let taken_back = if mutant("retire-no-second-look") {
             0
         } else {
@@ -195,20 +207,10 @@ impl Core {
             return;
         }
         loop {
-            let last = current.references() == 1;
-            if last && current.is_published() && current.is_cut() {
-                match self.claim_at_last(block, current) {
-                    Last::Claimed => {
-                        out.free(block);
-                        return;
-                    }
-                    Last::Changed(actual) => {
-                        current = actual;
-                        continue;
-                    }
-                    Last::Inner => {}
-                }
+            if current.is_cut() {
+                return self.release_cut(block, current, out);
             }
+            let last = current.references() == 1;
             let queues = last && current.is_published() && !current.is_queued();
             let mut next = current.held_once_less();
             if queues {
@@ -229,32 +231,47 @@ impl Core {
                     }
                     return;
                 }
-                // Another owner came or went, or the token's holder cleared a flag.
+                // Another owner came or went, the block was cut, or the token's holder cleared a flag.
                 Err(actual) => current = actual,
             }
         }
     }
 
-    /// Claims a cut block with the last reference on it, if it has no children.
+    /// The same for a block that is cut.
     #[cold]
-    fn claim_at_last(&self, block: BlockId, current: State) -> Last {
-        let has_children = self.nodes.get(block).children().count() > 0;
-        if has_children && !mutant("last-owner-claims-parent") {
-            return Last::Inner;
-        }
-        let claim = self.claim_of(block, current);
-        // Its token, if it has one, is still about.
-        let next = current.claimed(current.is_queued() && !mutant("last-owner-drops-queued"));
-        match self
-            .state(block)
-            .compare_exchange(current, next, AcqRel, Acquire)
-        {
-            Ok(_) => {
-                self.settle(claim);
-                Last::Claimed
+    fn release_cut(&self, block: BlockId, current: State, out: &mut Outgoing<'_>) {
+        let mut current = current;
+        loop {
+            let last = current.references() == 1;
+            let inner = last && self.nodes.get(block).children().count() > 0;
+            let claim = (last && (!inner || mutant("last-owner-claims-parent")))
+                .then(|| self.claim_of(block, current));
+            let queues = last && claim.is_none() && !current.is_queued();
+            let next = if claim.is_some() {
+                // Its token, if it has one, is still about.
+                current.claimed(current.is_queued() && !mutant("last-owner-drops-queued"))
+            } else if queues {
+                let next = current.held_once_less();
+                next.with_queued(true).with_touched(false)
+            } else {
+                current.held_once_less()
+            };
+            let word = self.state(block);
+            match word.compare_exchange(current, next, AcqRel, Acquire) {
+                Ok(_) => {
+                    if let Some(claim) = claim {
+                        out.free(self.settle(claim));
+                    } else if last {
+                        out.credits += 1;
+                        if queues {
+                            out.queue(block);
+                        }
+                    }
+                    return;
+                }
+                // Another owner went, or the token's holder cleared a flag.
+                Err(actual) => current = actual,
             }
-            // The token's holder cleared a flag.
-            Err(actual) => Last::Changed(actual),
         }
     }
 

@@ -7,6 +7,7 @@
 //! Run: `RUSTFLAGS="--cfg loom -C debug-assertions=on" CARGO_TARGET_DIR=target/loom cargo test --release --test loom`
 #![cfg(loom)]
 
+mod elastic;
 mod fences;
 mod hit;
 mod lease;
