@@ -407,7 +407,7 @@ pub enum InvalidateError {
     OutOfRange {
         /// The id given.
         block: BlockId,
-        /// Ids below this exist.
+        /// Ids below this exist, online or not.
         capacity: usize,
     },
     /// The block is not findable, so there is nothing to take back.
@@ -424,7 +424,7 @@ impl fmt::Display for InvalidateError {
         match *self {
             Self::WrongPool => WrongPool.fmt(f),
             Self::OutOfRange { block, capacity } => {
-                write!(f, "block {block} is not below the capacity of {capacity}")
+                write!(f, "block {block} is not one of the {capacity} of its shard")
             }
             Self::NotPublished { block } => write!(f, "block {block} is not published"),
             Self::OutOfMemory => ClearError::OutOfMemory.fmt(f),
@@ -432,3 +432,60 @@ impl fmt::Display for InvalidateError {
     }
 }
 impl Error for InvalidateError {}
+
+/// Why the limit of a pool could not be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// A worker of another pool was given.
+    WrongPool,
+    /// There is bookkeeping for fewer blocks.
+    BeyondMax {
+        /// Blocks that would be online.
+        asked: usize,
+        /// [`max_blocks`](crate::BlockPool::max_blocks).
+        max: usize,
+    },
+    /// No block would be left online.
+    NothingLeft {
+        /// Blocks asked to go.
+        asked: usize,
+        /// Blocks that are online.
+        online: usize,
+    },
+    /// The free and idle blocks that are to go are more than those promised to nobody.
+    Refused(Refused),
+    /// Another thread is growing or shrinking this pool.
+    InProgress,
+    /// The allocator of the host had no memory for the list of blocks to remove.
+    OutOfMemory,
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::WrongPool => WrongPool.fmt(f),
+            Self::BeyondMax { asked, max } => {
+                write!(f, "{asked} blocks online are more than max_blocks, {max}")
+            }
+            Self::NothingLeft { asked, online } => {
+                write!(f, "{asked} blocks fewer would leave none of {online}")
+            }
+            Self::Refused(refused) => refused.fmt(f),
+            Self::InProgress => f.write_str("the pool is being grown or shrunk by another thread"),
+            Self::OutOfMemory => ClearError::OutOfMemory.fmt(f),
+        }
+    }
+}
+impl Error for ResizeError {}
+
+impl From<Refused> for ResizeError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+impl From<WrongPool> for ResizeError {
+    fn from(_: WrongPool) -> Self {
+        Self::WrongPool
+    }
+}

@@ -92,14 +92,14 @@ pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
 pub use copy::{BlockLayout, LayoutError, PairRun, Plane, Run, RunsError, pair_runs};
 pub use error::{
     ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, LengthMismatch,
-    OutOfMemory, PublishError, Refused, ReleaseAfterError, Returned, SplitError, TakeError,
-    TooManyReferences, WrongPool,
+    OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, Returned, SplitError,
+    TakeError, TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
 pub use lease::{Lease, LeaseEnded, LeaseError, Leases, Owner};
 pub use pool::{
-    BlockPool, Blocks, Chain, Fence, Holder, Inconsistency, Lane, PoolConfig, Probe, Published,
-    Reservation, Stopped, Worker,
+    BlockPool, Blocks, Chain, Fence, Grown, Holder, Inconsistency, Lane, PoolConfig, Probe,
+    Published, Reservation, Shrunk, Stopped, Worker,
 };
 #[cfg(feature = "xxh3")]
 pub use prefix::Xxh3Hasher;

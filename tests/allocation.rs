@@ -4,7 +4,7 @@
 //! bytes, and can refuse the n-th request or every large one. So these tests show that
 //! * creating a pool and a worker either succeeds or gives [`CreateError::OutOfMemory`], whichever request is refused, and
 //!   leaves nothing behind;
-//! * the other calls that may run out of memory (`clear`, `invalidate`) say so and change nothing;
+//! * the other calls that may run out of memory (`clear`, `invalidate`, `shrink`) say so and change nothing;
 //! * leases are granted or not, and the chain that was to become one comes back;
 //! * the calls of a registry of sequences that may run out of memory say so and change nothing;
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
@@ -18,8 +18,8 @@ use std::alloc::System;
 use kvblock::{
     Admit, AdmitError, AppendError, BlockId, BlockPool, BranchError, ClearError, Contents,
     CreateError, Event, EventReader, ExtraKey, Growth, Handle, Holder, InvalidateError, LeaseError,
-    Leases, Namespace, Owner, PoolConfig, Prompt, Proof, Sequences, SequencesConfig, Step, Stopped,
-    TokensError, Worker,
+    Leases, Namespace, Owner, PoolConfig, Prompt, Proof, ResizeError, Sequences, SequencesConfig,
+    Step, Stopped, TokensError, Worker,
 };
 
 /// The system's allocator with a ledger for each thread.
@@ -302,6 +302,15 @@ fn invalidate_out_of_memory_changes_nothing() {
         |pool, worker| pool.invalidate(worker, root),
         |result| *result == Err(InvalidateError::OutOfMemory),
         |result| *result == Ok(32),
+    );
+}
+
+#[test]
+fn shrink_out_of_memory_changes_nothing() {
+    fails_cleanly(
+        |pool, worker| pool.shrink(worker, 32),
+        |result| *result == Err(ResizeError::OutOfMemory),
+        |result| result.is_ok_and(|shrunk| (shrunk.offline, shrunk.draining) == (32, 0)),
     );
 }
 

@@ -12,8 +12,8 @@ mod support;
 use kvblock::{
     BlockId, BlockPool, Blocks, Chain, ClearError, Contents, CreateError, Event, Exceeds, ExtraKey,
     Field, FindError, ForkError, Holder, InvalidateError, MAX_BLOCK_SIZE, MAX_BLOCKS, Namespace,
-    PoolConfig, Probe, Prompt, PublishError, Refused, Reservation, Returned, ShardId, SplitError,
-    TakeError, TooManyReferences, Worker, WrongPool,
+    PoolConfig, Probe, Prompt, PublishError, Refused, Reservation, ResizeError, Returned, ShardId,
+    SplitError, TakeError, TooManyReferences, Worker, WrongPool,
 };
 
 use support::{is_length, says};
@@ -496,6 +496,14 @@ fn arguments_of_another_pool_are_refused_before_anything_else_is_looked_at() {
     });
     assert_eq!(error, ClearError::WrongPool);
     says(&error, &[]);
+    let error = scene.refused(|scene| {
+        scene
+            .pool
+            .shrink(&mut foreign.worker, 1000)
+            .expect_err("their worker")
+    });
+    assert_eq!(error, ResizeError::WrongPool);
+    says(&error, &[]);
     let out_of_range = BlockId::new(1000);
     let error = scene.refused(|scene| {
         scene
@@ -570,6 +578,59 @@ fn an_audit_without_all_holders_names_what_disagrees() {
     says(&error, &[2, 0]);
     let twice: [&dyn Holder; 4] = [&scene.chain, &scene.blocks, &scene.promise, &scene.blocks];
     assert!(pool.audit(&twice).is_err(), "one holder was listed twice");
+}
+
+// ---- the limit
+
+#[test]
+fn a_pool_grows_no_further_than_there_is_bookkeeping() {
+    let pool = BlockPool::new(&PoolConfig::new(10, SIZE).max_blocks(15).events(64))
+        .expect("a sound configuration");
+    let mut scene = Scene::new(&pool);
+    for (n, asked) in [(6, 16), (usize::MAX, usize::MAX)] {
+        let error = scene.refused(|scene| scene.pool.grow(n).expect_err("too many"));
+        assert_eq!(error, ResizeError::BeyondMax { asked, max: 15 });
+        says(&error, &[asked, 15]);
+    }
+    pool.grow(5).expect("as many as there are");
+    let error = scene.refused(|scene| scene.pool.grow(1).expect_err("one too many"));
+    assert_eq!(error, ResizeError::BeyondMax { asked: 16, max: 15 });
+}
+
+#[test]
+fn a_pool_shrinks_by_no_more_than_it_has_and_keeps_its_promises() {
+    let pool = pool();
+    let mut scene = Scene::new(&pool);
+    for asked in [10, 11, usize::MAX] {
+        let error = scene.refused(|scene| {
+            scene
+                .pool
+                .shrink(&mut scene.worker, asked)
+                .expect_err("nothing would be left")
+        });
+        assert_eq!(error, ResizeError::NothingLeft { asked, online: 10 });
+        says(&error, &[asked, 10]);
+    }
+    // Two of the five free and idle blocks are promised.
+    let error = scene.refused(|scene| {
+        scene
+            .pool
+            .shrink(&mut scene.worker, 9)
+            .expect_err("promises stand")
+    });
+    let short = Refused::Shortfall {
+        shard: ShardId::new(3),
+        needed: 5,
+        available: 3,
+        quarantined: 0,
+    };
+    assert_eq!(error, ResizeError::Refused(short));
+    says(&error, &[3, 5, 3, 0]);
+    assert_eq!(
+        pool.report().refused_shortfall,
+        0,
+        "no promise was asked for"
+    );
 }
 
 // ---- blocks

@@ -37,12 +37,23 @@ fn setup(
     let keys = proptest::sample::select(keys);
     let events = proptest::sample::select(events);
     (blocks, 1_usize..5, keys, events).prop_map(|(blocks, block_size, keys, events)| Setup {
+        spare: 0,
         blocks,
         block_size,
         keys,
         proof: Proof::Tokens,
         events,
     })
+}
+
+/// Pools that can grow, and be grown again after they shrank.
+fn elastic(blocks: core::ops::Range<usize>) -> impl Strategy<Value = Setup> {
+    let more = blocks.end;
+    (
+        setup(blocks, &[Keys::Hashed, Keys::Constant], &[0, ALL_EVENTS]),
+        0..more,
+    )
+        .prop_map(|(setup, spare)| Setup { spare, ..setup })
 }
 
 fn small(keys: &'static [Keys]) -> impl Strategy<Value = Setup> {
@@ -129,6 +140,16 @@ fn op(most: usize) -> impl Strategy<Value = Op> {
         2 => asked(6).prop_map(|asked| Op::Probe { asked }),
         1 => Just(Op::ReadEvents),
         2 => (proptest::sample::select(&Foreign::ALL), slot()).prop_map(|(call, which)| Op::Foreign { call, which }),
+    ]
+}
+
+/// Any call, and often one that moves the limit.
+fn elastic_op(most: usize) -> impl Strategy<Value = Op> {
+    prop_oneof![
+        2 => amount(most).prop_map(Op::Widen),
+        3 => (amount(most), worker()).prop_map(|(n, worker)| Op::Narrow { n, worker }),
+        1 => worker().prop_map(|worker| Op::Narrow { n: 0, worker }),
+        40 => op(most),
     ]
 }
 
@@ -225,6 +246,13 @@ proptest! {
     }
 
     #[test]
+    fn a_pool_that_grows_and_shrinks_gives_what_the_model_gives(
+        setup in elastic(1..41), ops in vec(elastic_op(8), 1..100),
+    ) {
+        run(&setup, &ops);
+    }
+
+    #[test]
     fn a_reader_of_a_ring_that_is_too_small_learns_what_it_missed(
         setup in setup(1..41, &[Keys::Hashed], &[4, 8]), ops in vec(op(8), 1..100),
     ) {
@@ -239,6 +267,13 @@ proptest! {
     fn publishing_is_declined_only_where_the_index_has_no_place(
         setup in setup(10..90, &[Keys::Constant, Keys::EngineConstant], &[0, ALL_EVENTS]),
         ops in vec(crowding_op(), 1..150),
+    ) {
+        run(&setup, &ops);
+    }
+
+    #[test]
+    fn free_blocks_of_many_words_come_and_go(
+        setup in elastic(60..300), ops in vec(elastic_op(70), 1..80),
     ) {
         run(&setup, &ops);
     }
@@ -266,6 +301,7 @@ proptest! {
 
 fn pool_of(blocks: usize) -> Setup {
     Setup {
+        spare: 0,
         blocks,
         block_size: 1,
         keys: Keys::Hashed,
@@ -417,6 +453,40 @@ fn a_promise_is_kept_after_a_tail_outlived_the_head_that_another_owner_would_hav
 }
 
 #[test]
+fn an_idle_block_above_the_limit_is_collected_when_its_child_can_go() {
+    let private_two = [
+        Op::Reserve(2),
+        Op::Take {
+            from: 0,
+            n: 2,
+            worker: 0,
+        },
+    ];
+    let mut ops = private_two.to_vec();
+    // The first block of the chain is 2, its child 0.
+    ops.extend([
+        admit(&[0]),
+        Op::ReleaseBlocks {
+            which: 0,
+            by: By::Drop,
+        },
+        release(0),
+        admit(&[0, 1]),
+        release(0),
+        admit(&[0]),
+        // Nothing is available: the child can't be taken, so its parent goes nowhere.
+        Op::Reserve(2),
+        Op::Narrow { n: 1, worker: 0 },
+        release(0),
+        Op::Narrow { n: 0, worker: 0 },
+        Op::DropReservation { which: 0 },
+        Op::DropReservation { which: 0 },
+        Op::Narrow { n: 0, worker: 0 },
+    ]);
+    assert!(run(&pool_of(3), &ops).contains_key("collected"));
+}
+
+#[test]
 fn a_chain_that_gave_its_cut_blocks_away_can_publish_again() {
     let one_more = [
         Op::Take {
@@ -465,6 +535,7 @@ fn the_random_calls_reach_every_state_worth_reaching() {
         let events = [4, ALL_EVENTS][round % 2];
         gather(
             Setup {
+                spare: 0,
                 blocks: 1 + round % 40,
                 block_size: 2,
                 keys: keys[round % 3],
@@ -482,6 +553,7 @@ fn the_random_calls_reach_every_state_worth_reaching() {
         let keys = [Keys::Constant, Keys::EngineConstant][round % 2];
         gather(
             Setup {
+                spare: 0,
                 blocks: 60,
                 block_size: 3,
                 keys,
@@ -490,12 +562,26 @@ fn the_random_calls_reach_every_state_worth_reaching() {
             },
             ops,
         );
+        for spare in [5, 30] {
+            let ops = vec(elastic_op(8), 200)
+                .new_tree(&mut runner)
+                .expect("a list")
+                .current();
+            gather(
+                Setup {
+                    spare,
+                    ..pool_of(20)
+                },
+                ops,
+            );
+        }
         let ops = wearing_ops(700)
             .new_tree(&mut runner)
             .expect("a list")
             .current();
         gather(
             Setup {
+                spare: 0,
                 blocks: 700,
                 block_size: 1,
                 keys: Keys::Hashed,
@@ -507,26 +593,33 @@ fn the_random_calls_reach_every_state_worth_reaching() {
     }
     let worth = [
         "all free again after use",
+        "came online",
         "duplicate",
         "duplicate adopted",
         "freed by clear",
         "freed by invalidate",
         "gap in the events",
+        "grow refused",
         "hit",
         "leaf beneath",
+        "left draining",
         "past the cap",
         "publish refused for a length",
         "reclaimed",
         "refused for ever",
         "refused for now",
         "second chance",
+        "shrink refused",
         "stale token dropped by maintain",
+        "stopped above the limit",
         "stopped by a cut",
         "stopped by a full index",
         "stopped by a gap",
         "stopped unpaid",
         "stored",
         "tail adrift",
+        "taken back",
+        "went offline",
     ];
     for what in worth {
         assert!(

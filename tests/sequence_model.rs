@@ -52,6 +52,7 @@ fn scheduling(
     (blocks, sizes, keys, events, sequences, watermark).prop_map(
         move |(blocks, block_size, keys, events, max_sequences, watermark)| Scheduling {
             pool: Setup {
+                spare: 0,
                 blocks,
                 block_size,
                 keys,
@@ -350,6 +351,7 @@ proptest! {
 fn setup_of(blocks: usize, block_size: usize) -> Scheduling {
     Scheduling {
         pool: Setup {
+            spare: 0,
             blocks,
             block_size,
             keys: Keys::Hashed,
@@ -413,6 +415,7 @@ fn the_random_calls_reach_every_state_worth_reaching() {
     for round in 0..150 {
         let setup = Scheduling {
             pool: Setup {
+                spare: 0,
                 blocks: 4 + round % 27,
                 block_size: 1 + (round / 2) % 4,
                 keys: keys[round % 3],
@@ -439,6 +442,7 @@ fn the_random_calls_reach_every_state_worth_reaching() {
     for _ in 0..20 {
         let crowded = Scheduling {
             pool: Setup {
+                spare: 0,
                 blocks: 80,
                 block_size: 2,
                 keys: Keys::Constant,

@@ -188,6 +188,67 @@ fn so_do_evictions_clears_and_invalidations_among_them() {
     }
 }
 
+/// One thread moves the limit while others serve. In the end all that drains can be collected, and the pool is whole again.
+#[test]
+fn a_pool_that_grows_and_shrinks_loses_nothing() {
+    for seed in 0..10 {
+        for (threads, max) in [(1, 12), (2, 12), (2, 150), (3, 70)] {
+            resized(threads, max, 2_000, seed);
+        }
+    }
+}
+
+fn resized(threads: u64, max: usize, rounds: usize, seed: u64) {
+    let least = 6;
+    let config = PoolConfig::new(least, BLOCK)
+        .max_blocks(max)
+        .events(1 << 20);
+    let pool = BlockPool::new(&config).unwrap();
+    let spaces = [Namespace::new(), Namespace::new().salt("other")];
+    let stored = AtomicU64::new(0);
+    let serving = AtomicU64::new(threads);
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let (pool, spaces, stored, serving) = (&pool, &spaces, &stored, &serving);
+            scope.spawn(move || {
+                let mut worker = pool.worker().unwrap();
+                let mut random = Random(seed * 1000 + number);
+                for _ in 0..rounds {
+                    if random.below(32) == 0 {
+                        disturb(pool, &mut worker, spaces, &mut random);
+                    } else {
+                        serve(pool, &mut worker, spaces, &mut random, stored);
+                    }
+                }
+                serving.fetch_sub(1, Ordering::AcqRel);
+            });
+        }
+        let mut worker = pool.worker().unwrap();
+        let mut random = Random(seed);
+        while serving.load(Ordering::Acquire) > 0 {
+            let online = pool.capacity();
+            match random.below(3) {
+                0 => drop(pool.grow(random.below(max - online + 1)).unwrap()),
+                1 => drop(pool.shrink(&mut worker, random.below(online - least + 1))),
+                _ => drop(pool.shrink(&mut worker, 0)),
+            }
+        }
+    });
+
+    let at = format!("{threads} threads, up to {max} blocks, seed {seed}");
+    let mut worker = pool.worker().unwrap();
+    assert_eq!(pool.audit(&[]), Ok(()), "{at}");
+    assert_eq!(pool.report().stored, stored.into_inner(), "{at}");
+    assert_eq!(pool.shrink(&mut worker, 0).unwrap().draining, 0, "{at}");
+    let report = pool.report();
+    assert_eq!(report.online + report.offline, max, "{at}");
+    is_at_rest(&pool, &at);
+    pool.shrink(&mut worker, pool.capacity() - 1).unwrap();
+    is_at_rest(&pool, &at);
+    pool.grow(max - 1).unwrap();
+    is_at_rest(&pool, &at);
+}
+
 /// Clearing one namespace takes nothing of another, though its blocks change hands while it is being looked for.
 #[test]
 fn a_clear_takes_only_its_own_namespace() {

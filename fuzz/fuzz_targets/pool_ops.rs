@@ -47,6 +47,7 @@ fn setup(bytes: &mut Unstructured<'_>) -> Result<Setup> {
     let (blocks, block_size, identity, events) =
         (byte(bytes)?, byte(bytes)?, byte(bytes)?, byte(bytes)?);
     Ok(Setup {
+        spare: usize::from(block_size / 8),
         // Sometimes more than one word of free blocks.
         blocks: if blocks < 240 {
             1 + usize::from(blocks % 40)
@@ -119,7 +120,19 @@ fn by(bytes: &mut Unstructured<'_>) -> Result<By> {
 
 /// Those that build something up have more than one number.
 fn call(bytes: &mut Unstructured<'_>) -> Result<Op> {
-    Ok(match byte(bytes)? % 36 {
+    let what = byte(bytes)?;
+    // The highest few move the limit; no older input has many of them.
+    if what >= 246 {
+        return Ok(if what < 250 {
+            Op::Widen(amount(bytes)?)
+        } else {
+            Op::Narrow {
+                n: amount(bytes)?,
+                worker: byte(bytes)?,
+            }
+        });
+    }
+    Ok(match what % 36 {
         0 => Op::Check(amount(bytes)?),
         1 => Op::Reserve(amount(bytes)?),
         2 => Op::Grow {

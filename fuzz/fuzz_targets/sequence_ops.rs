@@ -66,6 +66,7 @@ fn scheduling(bytes: &mut Unstructured<'_>) -> Result<Scheduling> {
     };
     Ok(Scheduling {
         pool: Setup {
+            spare: 0,
             blocks,
             block_size: 1 + usize::from(block_size % 4),
             keys: [

@@ -16,7 +16,7 @@ use super::lane::Lane;
 use super::node::Link;
 use super::reservation::Reservation;
 use crate::block::BlockId;
-use crate::sync::Ordering::{Acquire, Relaxed};
+use crate::sync::Ordering::Acquire;
 
 /// Somebody who holds blocks or credits of a pool: a [`Reservation`], [`Blocks`], a [`Chain`], a [`Lane`] and what is made of these.
 pub trait Holder: sealed::Holds {}
@@ -124,6 +124,11 @@ pub enum Inconsistency {
         /// What the bitmap says.
         in_bitmap: bool,
     },
+    /// A block is marked offline that is below the limit, held, published or free; or one is findable at the limit or above.
+    Offline {
+        /// Which.
+        block: BlockId,
+    },
     /// A summary of the bitmap hides free blocks.
     Summary {
         /// The first of them.
@@ -224,6 +229,9 @@ impl fmt::Display for Inconsistency {
                 block,
                 in_bitmap: false,
             } => write!(f, "block {block} is free, but not in the bitmap"),
+            Self::Offline { block } => {
+                write!(f, "block {block} and the limit of the pool disagree")
+            }
             Self::Summary { block } => write!(f, "a summary of the bitmap hides block {block}"),
             Self::Orphan { block } => write!(f, "block {block} is published, its parent is not"),
             Self::HeldUnderIdle { block } => write!(f, "block {block} is held, its parent is not"),
@@ -327,8 +335,13 @@ impl Core {
                 continue;
             }
             let in_bitmap = self.free.contains(block);
-            let online = block.index() < self.capacity();
-            if in_bitmap != (online && !state.is_published() && held == 0) {
+            let offline = self.offline.contains(block);
+            let above = block.index() >= self.capacity();
+            let in_use = in_bitmap || state.is_published() || held > 0;
+            if offline && (in_use || !above) || above && state.is_findable() {
+                return Err(Inconsistency::Offline { block });
+            }
+            if in_bitmap != (!offline && !state.is_published() && held == 0) {
                 return Err(Inconsistency::Free { block, in_bitmap });
             }
         }
@@ -439,12 +452,9 @@ impl Core {
     fn audit_credits(&self, account: &Account) -> Result<(), Inconsistency> {
         let now = self.credits.now();
         let (available, reserved) = (now.available as usize, now.reserved as usize);
-        let online = |block: &BlockId| {
-            block.index() < self.capacity() || self.state(*block).load(Relaxed).is_published()
-        };
         let blocks = self
             .ids()
-            .filter(online)
+            .filter(|&block| !self.offline.contains(block))
             .filter(|&block| self.state(block).load(Acquire).references() == 0)
             .count();
         if available + reserved + account.stopped.credits != blocks {

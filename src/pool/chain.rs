@@ -210,15 +210,17 @@ impl RawChain {
         )
     }
 
-    /// Gives back all but the first `keep` blocks, tail first. The credits of what became free or idle are the caller's.
+    /// Gives back all but the first `keep` blocks, tail first. The credits of what became free or idle are the caller's; free blocks
+    /// from `limit` on are retired, and have none.
     #[must_use]
-    pub(crate) fn truncate(&mut self, core: &Core, keep: usize) -> u32 {
+    pub(crate) fn truncate(&mut self, core: &Core, keep: usize, limit: usize) -> u32 {
         let dropped = (keep..self.ids.len()).rev();
-        let credits = core.release_keeping_credits(
+        let credits = core.release_for(
             dropped.flat_map(|at| core::iter::once(self.ids[at]).chain(self.beside(at))),
+            limit,
         );
         self.ids.truncate(keep);
-        self.unpublish(core, keep) + credits
+        self.unpublish(core, keep, limit) + credits
     }
 
     /// Keeps the first `cut` blocks; the others go, behind references of their own on the first `head` published ones, to the
@@ -270,12 +272,12 @@ impl RawChain {
     /// Positions from `keep` on count as published no longer. Copies held beside the chain's own blocks there are given back; their
     /// credits are the caller's.
     #[must_use]
-    pub(crate) fn unpublish(&mut self, core: &Core, keep: usize) -> u32 {
+    pub(crate) fn unpublish(&mut self, core: &Core, keep: usize, limit: usize) -> u32 {
         if keep >= self.published {
             return 0;
         }
         let beside = (keep..self.ids.len().min(self.published)).rev();
-        let credits = core.release_keeping_credits(beside.filter_map(|at| self.beside(at)));
+        let credits = core.release_for(beside.filter_map(|at| self.beside(at)), limit);
         self.canonical.truncate(keep);
         self.published = keep;
         self.forget_cuts();
@@ -544,8 +546,8 @@ impl<'p> Chain<'p> {
         Ok(self.raw.adopt_duplicates(self.core, worker).blocks)
     }
 
-    /// Gives every reference back, the tail first: published blocks become idle, private ones free, unless they have other
-    /// owners.
+    /// Gives every reference back, the tail first: findable blocks become idle, private ones and those no longer findable free, unless
+    /// they have other owners.
     ///
     /// # Errors
     /// The chain comes back if the worker is another pool's.

@@ -1,7 +1,8 @@
 //! Claims: an idle block without published children gives up its content and becomes private to the claimer.
 //!
 //! A claim is exact at its CAS and final; nothing is ever restored. After it come, in this order: the index entry goes, the event
-//! `Removed` is sent, the parent's count of children is lowered. There are two ways to it.
+//! `Removed` is sent, the parent's count of children is lowered. There are two ways to it, and the last owner of a
+//! cut block has a third (`release.rs`).
 //!
 //! **With the block's token in hand** ([`examine`](Core::examine)). Only the token's holder clears *touched* or *queued* of a
 //! published block (a last release clears *touched* only where it sets *queued*). So if the word is untouched when the
@@ -215,7 +216,7 @@ impl Core {
     }
 
     #[inline]
-    fn claim_of(&self, block: BlockId, current: State) -> Claim {
+    pub(crate) fn claim_of(&self, block: BlockId, current: State) -> Claim {
         Claim {
             block,
             parent: self.nodes.get(block).parent(),

@@ -7,6 +7,7 @@ use super::credits::Credits;
 use super::free::FreeMap;
 use super::index::{Home, Index};
 use super::node::Nodes;
+use super::offline::Offline;
 use super::order::TokenRing;
 use super::packed::Atomic;
 use super::quarantine::Quarantine;
@@ -26,8 +27,10 @@ use crate::sync::{AtomicU32, AtomicU64, Padded, unmodelled};
 pub(crate) struct Core {
     pub(crate) shard: ShardId,
     pub(crate) block_size: usize,
-    /// Ids below this are online.
+    /// Ids below this are online. Moved by whoever has set `resizing`; see `elastic.rs`.
     limit: AtomicU32,
+    /// 1 while the limit is being moved.
+    pub(crate) resizing: AtomicU32,
     pub(crate) secret: Secret,
     /// That of the bare model: most pools know no other.
     bare: Space,
@@ -36,6 +39,7 @@ pub(crate) struct Core {
     pub(crate) states: Box<[StateWord]>,
     pub(crate) credits: Credits,
     pub(crate) free: FreeMap,
+    pub(crate) offline: Offline,
     pub(crate) order: TokenRing,
     pub(crate) nodes: Nodes,
     pub(crate) index: Index,
@@ -63,6 +67,7 @@ impl Core {
             shard: config.shard,
             block_size: config.block_size,
             limit: AtomicU32::new(online),
+            resizing: AtomicU32::new(0),
             secret,
             bare: Space::new(&Namespace::new(), secret),
             hasher: match &config.hasher {
@@ -73,6 +78,7 @@ impl Core {
             states: array(max, |_| Atomic::new(State::FREE))?,
             credits: Credits::new(online),
             free: FreeMap::new(max, config.blocks)?,
+            offline: Offline::new(max, config.blocks)?,
             order: TokenRing::new(max)?,
             nodes: Nodes::new(max, config.block_size, config.proof)?,
             index: Index::new(max)?,
@@ -100,6 +106,12 @@ impl Core {
         self.limit.load(Relaxed) as usize
     }
 
+    /// Only for whoever is resizing. A pool has no more blocks than fit.
+    pub(crate) fn move_limit(&self, to: usize) {
+        self.limit
+            .store(u32::try_from(to).unwrap_or(u32::MAX), Relaxed);
+    }
+
     /// Idle blocks: those with a credit that are not free. An estimate while others work.
     pub(crate) fn idle(&self) -> usize {
         let now = self.credits.now();
@@ -111,6 +123,7 @@ impl Core {
         size_of::<Self>()
             + size_of_val::<[StateWord]>(&self.states)
             + self.free.bytes()
+            + self.offline.bytes()
             + self.order.bytes()
             + self.nodes.node_bytes()
             + self.nodes.content_bytes()

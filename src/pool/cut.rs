@@ -1,15 +1,15 @@
-//! Taking findability back: `invalidate` and `clear`.
+//! Taking findability back: `invalidate`, `clear`, and what `shrink` does to the content of blocks that are to go.
 //!
 //! *Cut* ends it at once for one block, held or not; lookups stop there, so everything below is out of reach too. What is below is
 //! then cut as well, deepest first, so that each copy's event goes out in an order that a router can follow. Then the
 //! idle ones become free: once round the ring of tokens, which takes their places out of the order with them and leaves the
-//! others' as they were. It needs a credit at hand (reservations stand); without one they are reclaimed by anyone later, like the
-//! held ones after their last release.
+//! others' as they were. It needs a credit at hand (reservations stand); without one they are reclaimed by anyone later. The held ones
+//! become free with their last reference (`release.rs`), those with children excepted: they are reclaimed after them.
 //!
 //! Somebody may be publishing below a block just when it is cut. The pool's `cuts` number tells: it is raised before each scan,
 //! and a publisher compares it before and after. Either the scan sees what was published, or the publisher sees the number
 //! change and looks for cuts in its own chain ([`cut_what_hangs`](Core::cut_what_hangs)). So no findable-looking block is left
-//! below a cut one, and at rest the events replayed are what can be found.
+//! below a cut one, or at the limit or above, and at rest the events replayed are what can be found.
 //!
 //! # Orderings
 //! Cutter: CAS *cut*; raise `cuts`; SeqCst fence; load the states. Publisher: store the state; SeqCst fence; load `cuts`.
@@ -23,6 +23,7 @@ use alloc::vec::Vec;
 
 use super::claim::{Cut, Token};
 use super::core::Core;
+use super::credits::Credits;
 use super::free::FreeMap;
 use super::node::Link;
 use super::order::Hand;
@@ -40,6 +41,8 @@ pub(crate) enum Root {
     Namespace(Link),
     /// Every first block.
     All,
+    /// Blocks from this id on, wherever they hang.
+    Above(usize),
     /// Whatever hangs below a block that is cut.
     Cut,
 }
@@ -49,6 +52,9 @@ impl Root {
     fn decides(self, at: Link, is_cut: bool) -> Option<bool> {
         match self {
             Self::Cut if is_cut => Some(true),
+            Self::Above(limit) if at.block().is_some_and(|block| block.index() >= limit) => {
+                Some(true)
+            }
             Self::Namespace(namespace) if at.is_root() => Some(namespace == at),
             _ if at.is_root() => Some(matches!(self, Self::All)),
             _ => None,
@@ -71,7 +77,7 @@ impl Known {
 }
 
 /// One block to cut: deepest first, then by id.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Doomed {
     depth: core::cmp::Reverse<u32>,
     block: BlockId,
@@ -79,13 +85,14 @@ struct Doomed {
 }
 
 /// Memory for one pass, had before anything is changed.
-struct Scratch {
+#[derive(Debug)]
+pub(crate) struct Scratch {
     known: Vec<Known>,
     doomed: Vec<Doomed>,
 }
 
 impl Scratch {
-    fn new(blocks: usize) -> Option<Self> {
+    pub(crate) fn new(blocks: usize) -> Option<Self> {
         let mut known = Vec::new();
         known.try_reserve_exact(blocks).ok()?;
         known.resize(blocks, Known::NOTHING);
@@ -95,12 +102,52 @@ impl Scratch {
     }
 }
 
+/// The credits in hand of a call that frees blocks: it needs one while it takes a block, and a block that goes offline takes one along.
+#[derive(Debug)]
+pub(crate) struct Float {
+    credits: u32,
+    /// Blocks that took one along.
+    retired: u32,
+}
+
+impl Float {
+    pub(crate) const fn new(credits: u32) -> Self {
+        Self {
+            credits,
+            retired: 0,
+        }
+    }
+
+    /// Whether there is a credit, in hand or to be had.
+    pub(crate) fn has_one(&mut self, credits: &Credits) -> bool {
+        if self.credits == 0 && credits.withdraw_available(1).is_ok() {
+            self.credits = 1;
+        }
+        self.credits > 0
+    }
+
+    /// Blocks go offline, no more than there are credits in hand.
+    pub(crate) const fn retire(&mut self, blocks: u32) {
+        self.credits -= blocks;
+        self.retired += blocks;
+    }
+
+    /// Gives back what is left, and returns how many blocks went offline.
+    pub(crate) fn close(self, credits: &Credits) -> usize {
+        credits.deposit(self.credits);
+        self.retired as usize
+    }
+}
+
 impl Core {
     /// Takes back one block and all below it. Returns how many became free.
     pub(crate) fn invalidate(&self, block: BlockId) -> Result<usize, InvalidateError> {
-        let capacity = self.capacity();
-        if block.index() >= capacity {
-            return Err(InvalidateError::OutOfRange { block, capacity });
+        let max = self.states.len();
+        if block.index() >= max {
+            return Err(InvalidateError::OutOfRange {
+                block,
+                capacity: max,
+            });
         }
         let mut scratch = Scratch::new(self.states.len()).ok_or(InvalidateError::OutOfMemory)?;
         let current = self.state(block).load(Acquire);
@@ -113,14 +160,21 @@ impl Core {
         };
         self.fell(Root::Cut, EventKind::Removed, &mut scratch);
         self.tell(EventKind::Removed, told);
-        Ok(self.free_what_is_cut())
+        Ok(self.free_all_that_is_cut())
     }
 
     /// Takes back every block of a namespace, or every block. Returns how many became free.
     pub(crate) fn clear(&self, root: Root) -> Result<usize, ClearError> {
         let mut scratch = Scratch::new(self.states.len()).ok_or(ClearError::OutOfMemory)?;
         self.fell(root, EventKind::Cleared, &mut scratch);
-        Ok(self.free_what_is_cut())
+        Ok(self.free_all_that_is_cut())
+    }
+
+    fn free_all_that_is_cut(&self) -> usize {
+        let mut float = Float::new(0);
+        let freed = self.free_what_is_cut(&mut float);
+        float.close(&self.credits);
+        freed
     }
 
     /// A block was cut and has children after all: they are cut too, and then it is told of. Without memory for it they are only
@@ -135,9 +189,9 @@ impl Core {
         self.tell(EventKind::Removed, told);
     }
 
-    /// Cuts everything below the root (and the root too, if it is a namespace), then whatever was published below that
+    /// Cuts everything below the root (and the root too, if it is a namespace or a range of blocks), then whatever was published below that
     /// meanwhile. That ends: who publishes sees the cut at the next call.
-    fn fell(&self, root: Root, kind: EventKind, scratch: &mut Scratch) {
+    pub(crate) fn fell(&self, root: Root, kind: EventKind, scratch: &mut Scratch) {
         let mut root = root;
         loop {
             self.cuts.0.fetch_add(1, AcqRel);
@@ -243,9 +297,9 @@ impl Core {
         None
     }
 
-    /// Goes round the tokens and frees the idle blocks among them that are cut, while a credit can be had for as long as it takes.
-    /// The other tokens keep their order. Returns how many it freed.
-    fn free_what_is_cut(&self) -> usize {
+    /// Goes round the tokens and frees the idle blocks among them that are cut, while a credit can be had for as long as it takes;
+    /// those at the limit or above go offline, and it with them. The other tokens keep their order. Returns how many it took.
+    pub(crate) fn free_what_is_cut(&self, float: &mut Float) -> usize {
         let mut freed = 0;
         loop {
             let mut left = self.order.len();
@@ -260,15 +314,13 @@ impl Core {
                 left -= hand.len().min(left);
                 let mut back = Hand::new();
                 for &token in &hand {
-                    match self.free_if_cut(token) {
+                    match self.free_if_cut(token, float) {
                         Some(Token::Claimed(claim)) => {
                             let (word, bit) = FreeMap::<64>::place(self.settle(claim));
-                            self.free.insert(word, bit);
-                            self.credits.deposit(1);
+                            float.retire(self.put_back(word, bit, self.capacity()));
                             freed += 1;
                         }
                         Some(other) => {
-                            self.credits.deposit(1);
                             inner |= matches!(other, Token::Inner);
                             if !matches!(other, Token::Dropped) {
                                 back.push(token);
@@ -287,26 +339,27 @@ impl Core {
     }
 
     /// Looks at a token whose block is cut and idle, with a credit in hand; `None` for others, or without a credit.
-    fn free_if_cut(&self, token: BlockId) -> Option<Token> {
+    fn free_if_cut(&self, token: BlockId, float: &mut Float) -> Option<Token> {
         let state = self.state(token).load(Acquire);
         if !state.is_cut() || !state.is_idle() {
             return None;
         }
-        self.credits.withdraw_available(1).ok()?;
-        Some(self.examine(token, true))
+        float
+            .has_one(&self.credits)
+            .then(|| self.examine(token, true))
     }
 
-    /// After a publisher saw `cuts` change: cuts those of its blocks that hang below a cut one, deepest first. `chain` are its
-    /// published blocks from the root. Returns how many hang.
+    /// After a publisher saw `cuts` change: cuts those of its blocks that hang below one that is cut or at the limit or above,
+    /// deepest first. `chain` are its published blocks from the root. Returns how many hang.
     #[cold]
     pub(crate) fn cut_what_hangs(
         &self,
         chain: impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone,
     ) -> usize {
-        let Some(first_cut) = chain
-            .clone()
-            .position(|block| self.state(block).load(Acquire).is_cut())
-        else {
+        let limit = self.capacity();
+        let goes =
+            |block: BlockId| block.index() >= limit || self.state(block).load(Acquire).is_cut();
+        let Some(first_cut) = chain.clone().position(goes) else {
             return 0;
         };
         let hanging = chain.len() - first_cut;

@@ -100,6 +100,18 @@ impl<const W: usize> FreeMap<W> {
         (block.index() / W, 1 << (block.index() % W))
     }
 
+    /// The bits of a word of level 0 whose ids are below `id`.
+    #[inline]
+    pub(crate) fn below(word: usize, id: usize) -> u64 {
+        ones(id.saturating_sub(word * W).min(W))
+    }
+
+    /// Whether all these blocks of a word of level 0 are below `id`; there is one.
+    #[inline]
+    pub(crate) const fn are_below(word: usize, bits: u64, id: usize) -> bool {
+        word * W + 63 - (bits.leading_zeros() as usize) < id
+    }
+
     /// The neighbours, in one word, with which a list begins; its first block is `first`.
     #[inline]
     pub(crate) fn run_at(first: BlockId, blocks: &[BlockId]) -> Run {
@@ -186,6 +198,11 @@ impl<const W: usize> FreeMap<W> {
             }
         }
         got
+    }
+
+    /// Takes those of these ids of one word that are free, and returns them. Summaries stay: they are hints.
+    pub(crate) fn claim_all(&self, word: usize, bits: u64) -> u64 {
+        self.levels[0][word].fetch_and(!bits, Acquire) & bits
     }
 
     /// Takes up to `want` ids of one word.
@@ -286,7 +303,7 @@ impl<const W: usize> FreeMap<W> {
 }
 
 /// A word with the `n` lowest bits set.
-const fn ones(n: usize) -> u64 {
+pub(crate) const fn ones(n: usize) -> u64 {
     if n >= 64 { !0 } else { (1 << n) - 1 }
 }
 

@@ -152,7 +152,8 @@ impl Lane {
 
 /// Gives back the fences' references, which have passed. Returns how many blocks became free or idle.
 fn release_fenced(core: &Core, blocks: &mut RawChain) -> usize {
-    let credits = core.release_keeping_credits(blocks.held().inspect(|&it| core.fence_out(it)));
+    let passed = blocks.held().inspect(|&it| core.fence_out(it));
+    let credits = core.release_for(passed, core.capacity());
     core.credits.deposit(credits);
     for block in blocks.held() {
         core.settle_quarantine(block);

@@ -10,9 +10,10 @@
 //! | `order` | idle blocks: a ring of tokens | `release` | give back |
 //! | `node` | tree of prefixes, contents | `claim`, `reclaim` | take content back from idle blocks |
 //! | `index` | chain key to node | `cut` | invalidate, clear |
-//! | `worker`, `tally` | what a thread brings; statistics | `quarantine` | what only fences hold |
-//! | `keys` | chain keys made ahead of a walk | `audit` | recount everything |
-//! | `lane` | what waits for fences, in order of release | | |
+//! | `worker`, `tally` | what a thread brings; statistics | `elastic` | more blocks, or fewer |
+//! | `keys` | chain keys made ahead of a walk | `quarantine` | what only fences hold |
+//! | `lane` | what waits for fences, in order of release | `audit` | recount everything |
+//! | `offline` | blocks that are not in service | | |
 
 mod audit;
 mod blocks;
@@ -22,12 +23,14 @@ mod config;
 mod core;
 mod credits;
 mod cut;
+mod elastic;
 mod find;
 mod free;
 mod index;
 mod keys;
 mod lane;
 mod node;
+mod offline;
 mod order;
 mod packed;
 #[allow(unsafe_code)]
@@ -50,6 +53,7 @@ pub use self::audit::{Holder, Inconsistency};
 pub use self::blocks::Blocks;
 pub use self::chain::Chain;
 pub use self::config::PoolConfig;
+pub use self::elastic::{Grown, Shrunk};
 pub use self::find::Probe;
 pub use self::lane::{Fence, Lane};
 pub use self::publish::{Published, Stopped};
@@ -72,7 +76,8 @@ use self::prefetch::prefetch;
 use crate::array::array;
 use crate::block::{BlockId, ShardId};
 use crate::error::{
-    ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, WrongPool,
+    ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, ResizeError,
+    WrongPool,
 };
 use crate::event::{EventReader, Findable, Snapshot};
 use crate::prefix::{Namespace, Prompt};
@@ -141,13 +146,14 @@ impl BlockPool {
         self.core.shard
     }
 
-    /// Blocks that are online.
+    /// Blocks below the limit: what [`Refused::NeverFits`] compares with. Blocks that [`shrink`](Self::shrink) left draining are not
+    /// among them.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.core.capacity()
     }
 
-    /// Blocks that there is bookkeeping for.
+    /// Blocks that there is bookkeeping for: as many can be online.
     #[must_use]
     pub fn max_blocks(&self) -> usize {
         self.core.states.len()
@@ -249,6 +255,57 @@ impl BlockPool {
         Chain::new(&self.core, RawChain::new(space, BlockList::new(), cuts))
     }
 
+    /// Brings the next `n` blocks online: the ids from [`capacity`](Self::capacity) on. Those of them that were still draining are
+    /// taken back, and stay what they are.
+    ///
+    /// ```
+    /// use kvblock::{BlockPool, PoolConfig};
+    /// let pool = BlockPool::new(&PoolConfig::new(64, 16).max_blocks(256))?;
+    /// let mut worker = pool.worker()?;
+    /// pool.grow(192)?;
+    /// assert_eq!((pool.capacity(), pool.available()), (256, 256));
+    /// // The memory of the upper blocks is needed elsewhere. Two of them are held.
+    /// let held = pool.reserve(66)?.take(&mut worker, 66)?;
+    /// let shrunk = pool.shrink(&mut worker, 192)?;
+    /// assert_eq!((shrunk.offline, shrunk.draining), (190, 2));
+    /// drop(held);
+    /// assert_eq!(pool.shrink(&mut worker, 0)?.draining, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResizeError::BeyondMax`]: more than [`max_blocks`](Self::max_blocks). [`ResizeError::InProgress`]: another thread is
+    /// growing or shrinking the pool; a thread that stopped in there for ever ends that, and nothing else.
+    ///
+    /// One read-modify-write for each 64 ids, and one for each 64 blocks that come online. No allocation. Nobody waits for it.
+    pub fn grow(&self, n: usize) -> Result<Grown, ResizeError> {
+        self.core.grow(n)
+    }
+
+    /// Takes the upper `n` of the blocks below the limit out of service, so that their memory can be used for something else. No live
+    /// block moves.
+    ///
+    /// What is published there, held or not, and all below it in the tree is no longer findable. Free and idle blocks go offline
+    /// at once, and idle ones elsewhere that hung below them become free. Held blocks stay valid for their owners: they *drain*, are
+    /// published no more, and go offline when they are released. The memory of a block may be given away once it is offline: of all
+    /// from the limit on, when nothing is left [draining](Shrunk::draining). [`grow`](Self::grow) takes a shrink back.
+    ///
+    /// `shrink(.., 0)` moves nothing and collects what did not go by itself: a block that another thread released during a
+    /// shrink, one with children when it was released, or one that a truncated sequence gave back into its promise. To be called from
+    /// time to time while blocks drain.
+    ///
+    /// # Errors
+    /// Nothing changes. [`ResizeError::Refused`] with [`Refused::Shortfall`]: the free and idle blocks that are to go (`needed`) are more
+    /// than those promised to nobody. [`ResizeError::NothingLeft`]: no block would be online. [`ResizeError::InProgress`]: another thread
+    /// is growing or shrinking the pool. [`ResizeError::OutOfMemory`]: no memory for the list of blocks.
+    /// [`ResizeError::WrongPool`].
+    ///
+    /// A few passes over all blocks. Allocates as [`clear`](Self::clear) does. Nobody waits for it.
+    pub fn shrink(&self, worker: &mut Worker, n: usize) -> Result<Shrunk, ResizeError> {
+        worker.belongs(&self.core)?;
+        self.core.shrink(n)
+    }
+
     /// Frees up to `n` idle blocks, in the order of reclaim, and returns how many. Reservations stand: it evicts no more than is
     /// available.
     ///
@@ -274,11 +331,15 @@ impl BlockPool {
             }
             let mut hand = [BlockId::NONE; HAND];
             let got = self.core.reclaim(worker, &mut hand[..credits as usize]);
-            for &block in &hand[..got] {
-                let (word, bit) = FreeMap::<64>::place(block);
-                self.core.free.insert(word, bit);
-            }
-            self.core.credits.deposit(credits);
+            let limit = self.core.capacity();
+            let retired: u32 = hand[..got]
+                .iter()
+                .map(|&block| {
+                    let (word, bit) = FreeMap::<64>::place(block);
+                    self.core.put_back(word, bit, limit)
+                })
+                .sum();
+            self.core.credits.deposit(credits - retired);
             evicted += got;
             if got == 0 {
                 break;
@@ -288,7 +349,8 @@ impl BlockPool {
     }
 
     /// Makes every block of a namespace, or of all, unfindable, and frees those that nobody holds as far as reservations allow. The
-    /// held ones stay valid for their owners; they are reclaimed after their release. Returns how many became free.
+    /// held ones stay valid for their owners, and become free when they are released, after what was published below them. Returns how
+    /// many became free.
     ///
     /// What is published while this runs may stay. Namespaces are told apart here by 39 bits of their digest (hits are compared by
     /// all 128): among very many, another one may lose its cache with this one.
@@ -312,7 +374,7 @@ impl BlockPool {
     }
 
     /// Makes one published block and everything below it unfindable, because its content is bad: lookups stop there at once.
-    /// Returns how many blocks became free.
+    /// Held ones stay valid for their owners, and become free when they are released. Returns how many blocks became free.
     ///
     /// # Errors
     /// [`InvalidateError::NotPublished`]: nothing to take back. [`InvalidateError::OutOfRange`], [`InvalidateError::OutOfMemory`],

@@ -61,6 +61,8 @@ pub enum Stopped {
     Gap,
     /// The host's allocator had no memory for the chain's list of duplicates.
     OutOfMemory,
+    /// The block is to go offline when it is released: [`shrink`](crate::BlockPool::shrink) has lowered the limit to below it.
+    Draining,
 }
 
 /// Blocks ahead that are fetched while one is published.
@@ -202,6 +204,10 @@ impl Core {
         let current = self.state(block).load(Acquire);
         if !current.is_private_alone() {
             return Next::Stop(Stopped::Shared);
+        }
+        // Relaxed: who misses a shrink here sees that `cuts` has changed.
+        if block.index() >= self.capacity() && !mutant("publish-above-limit") {
+            return Next::Stop(Stopped::Draining);
         }
         self.write(at, block, current, key, identity, more);
         if !self.index.insert(home, block) {

@@ -64,6 +64,13 @@ impl Quarantine {
     }
 }
 
+/// Between a change of one word and the look at the other.
+fn stand() {
+    if !mutant("quarantine-no-fence") {
+        fence(SeqCst);
+    }
+}
+
 impl Core {
     /// The caller's reference becomes a fence's.
     pub(crate) fn fence_in(&self, block: BlockId) {
@@ -85,7 +92,7 @@ impl Core {
     fn flag_fences(&self, block: BlockId) {
         let state = self.state(block);
         loop {
-            fence(SeqCst);
+            stand();
             let fenced = self.quarantine.fences(block) > 0;
             let mut current = state.load(Acquire);
             if current.is_fenced() == fenced {
@@ -108,7 +115,7 @@ impl Core {
     pub(crate) fn settle_quarantine(&self, block: BlockId) {
         let word = self.quarantine.word(block);
         loop {
-            fence(SeqCst);
+            stand();
             let current = word.load(Acquire);
             let only = self.is_quarantined(block, self.state(block).load(Acquire));
             if only == (current & COUNTED != 0) {

@@ -8,8 +8,8 @@ use crate::sync::Ordering::Acquire;
 
 /// The figures of one shard at one look.
 ///
-/// `capacity = free + idle + held + quarantined`, and `available = free + idle − reserved`: exact at rest and after every
-/// operation of a single thread. While other threads work, each block is counted once, in the state in which it was seen.
+/// `capacity = online + draining = free + idle + held + quarantined`, `max_blocks = capacity + offline`, and
+/// `available = free + idle − reserved`: exact at rest and after every operation of a single thread. While other threads work, each block is counted once, in the state in which it was seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -20,8 +20,15 @@ pub struct PoolReport {
     pub block_size: usize,
     /// Blocks that there is bookkeeping for.
     pub max_blocks: usize,
-    /// Blocks online.
+    /// Blocks in service: below the limit, or draining.
     pub capacity: usize,
+    /// Blocks below the limit: what can be promised at most.
+    pub online: usize,
+    /// Blocks at or above the limit that are still in service: held, or to be collected by the next
+    /// [`shrink`](BlockPool::shrink).
+    pub draining: usize,
+    /// Blocks that are not in service.
+    pub offline: usize,
     /// Blocks that hold nothing.
     pub free: usize,
     /// Published blocks without a holder.
@@ -79,11 +86,17 @@ impl BlockPool {
     pub fn report(&self) -> PoolReport {
         let core: &Core = &self.core;
         let (mut free, mut idle, mut held, mut quarantined, mut references) = (0, 0, 0, 0, 0);
+        let (online, mut draining, mut offline) = (core.capacity(), 0, 0);
         for block in core.ids() {
+            if core.offline.contains(block) {
+                offline += 1;
+                continue;
+            }
+            draining += usize::from(block.index() >= online);
             let state = core.state(block).load(Acquire);
             match state.references() {
                 0 if state.is_published() => idle += 1,
-                0 => free += usize::from(block.index() < core.capacity()),
+                0 => free += 1,
                 _ if core.is_quarantined(block, state) => quarantined += 1,
                 n => {
                     held += 1;
@@ -97,7 +110,10 @@ impl BlockPool {
             shard: core.shard,
             block_size: core.block_size,
             max_blocks: core.states.len(),
-            capacity: core.capacity(),
+            capacity: core.states.len() - offline,
+            online,
+            draining,
+            offline,
             free,
             idle,
             held,
@@ -146,6 +162,13 @@ impl fmt::Display for PoolReport {
         blocks("quarantined", quarantined, "")?;
         blocks("reserved", self.reserved, "   promised, not taken")?;
         blocks("available", self.available, "   free + idle - reserved")?;
+        if self.max_blocks > self.online || self.draining > 0 {
+            let mut of_all =
+                |name: &str, n: usize, note: &str| super::blocks(f, name, n, self.max_blocks, note);
+            of_all("online", self.online, "   of max_blocks")?;
+            of_all("draining", self.draining, "   held, offline when released")?;
+            of_all("offline", self.offline, "")?;
+        }
         for (name, n) in [
             ("shared references", self.shared_references),
             ("hits", self.hits),

@@ -78,7 +78,8 @@ impl Need {
             within if within <= block_size => entry + 1,
             beyond => entry.saturating_add(beyond.div_ceil(block_size)),
         };
-        if blocks > core.capacity() {
+        let mine = table.len() + sequence.promise as usize;
+        if blocks > core.capacity() && blocks > mine {
             return Err(Refused::NeverFits {
                 shard: core.shard,
                 needed: blocks,

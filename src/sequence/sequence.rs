@@ -186,7 +186,7 @@ impl Sequence {
             let _ = export.abort();
         }
         self.seal.roll_back(core, &self.chain, entry);
-        let credits = self.chain.unpublish(core, entry);
+        let credits = self.chain.unpublish(core, entry, core.capacity());
         core.credits.deposit(credits);
     }
 

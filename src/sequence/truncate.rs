@@ -102,6 +102,16 @@ impl Cutback {
         }
     }
 
+    /// What goes back into a promise stays in service, wherever it is: the promise needs no less for a shrink.
+    fn limit(&self, core: &Core, sequence: &Sequence) -> usize {
+        let keeps = self.freed_pay_copy(sequence) || sequence.growth != Growth::OnDemand;
+        if keeps {
+            core.states.len()
+        } else {
+            core.capacity()
+        }
+    }
+
     /// Entries that the table keeps.
     const fn entries(&self) -> usize {
         self.whole + (self.rest > 0) as usize
@@ -126,7 +136,8 @@ impl Cutback {
     /// Gives back blocks that are no longer in the table, and all that stood for them beside it; `credits` came with them. The promise
     /// keeps its part.
     fn settle(&self, core: &Core, sequence: &mut Sequence, credits: u32) {
-        let credits = credits + sequence.chain.unpublish(core, self.whole);
+        let limit = self.limit(core, sequence);
+        let credits = credits + sequence.chain.unpublish(core, self.whole, limit);
         let copy = u32::from(self.freed_pay_copy(sequence));
         let promised = match sequence.growth {
             Growth::Cap(_) => self.sure,
@@ -166,7 +177,8 @@ impl Sequences {
         let cutback = Cutback::of(core, sequence, &self.tickets, positions, false);
         cutback.reserve(core, sequence)?;
         cutback.forget(core, sequence);
-        let credits = sequence.chain.truncate(core, cutback.entries());
+        let limit = cutback.limit(core, sequence);
+        let credits = sequence.chain.truncate(core, cutback.entries(), limit);
         cutback.settle(core, sequence, credits);
         cutback.go_on(core, cursor, sequence);
         Ok(())

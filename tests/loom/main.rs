@@ -7,6 +7,8 @@
 //! Run: `RUSTFLAGS="--cfg loom -C debug-assertions=on" CARGO_TARGET_DIR=target/loom cargo test --release --test loom`
 #![cfg(loom)]
 
+mod elastic;
+mod fences;
 mod hit;
 mod lease;
 mod publish;
@@ -15,6 +17,7 @@ mod shard;
 mod stall;
 mod structures;
 mod sweep;
+mod transfers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

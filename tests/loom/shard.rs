@@ -43,6 +43,11 @@ impl Shard {
     pub(crate) fn new(blocks: usize, allowance: u32) -> Arc<Self> {
         Self::made(blocks, allowance, &PoolConfig::new(blocks, 2))
     }
+    /// With room for `max` blocks.
+    pub(crate) fn elastic(online: usize, max: usize) -> Arc<Self> {
+        let config = PoolConfig::new(online, 2).max_blocks(max);
+        Self::made(max, AMPLE, &config)
+    }
     /// With a ring of events.
     pub(crate) fn with_events(blocks: usize, allowance: u32, events: usize) -> Arc<Self> {
         Self::made(

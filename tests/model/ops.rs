@@ -12,12 +12,12 @@ use kvblock::{
     BlockId, BlockPool, Blocks, Chain, ConstantHasher, Contents, Event, EventKind, EventReader,
     ExtraKey, Field, FindError, Findable, Holder, InvalidateError, LengthMismatch, Namespace,
     PoolConfig, PoolReport, Probe, Prompt, Proof, PublishError, Published, Refused, Reservation,
-    Stopped, TakeError, Worker, WrongPool,
+    ResizeError, Stopped, TakeError, Worker, WrongPool,
 };
 
 use crate::reference::{
     Beyond, Figures, Hand, Line, Model, News, Notice, Outcome, Page, Part, Question, Refusal, Seen,
-    Stop, Text, Unpublishable, WrongLength,
+    Stop, Text, Unmoved, Unpublishable, WrongLength,
 };
 
 /// At most so many reservations, batches of blocks and chains live at a time.
@@ -41,7 +41,9 @@ pub(crate) enum Keys {
 /// The pool of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
+    /// Online from the start, and how many more there is bookkeeping for.
     pub(crate) blocks: usize,
+    pub(crate) spare: usize,
     pub(crate) block_size: usize,
     pub(crate) keys: Keys,
     pub(crate) proof: Proof,
@@ -223,6 +225,13 @@ pub(crate) enum Op {
         steps: usize,
         worker: u8,
     },
+    /// `BlockPool::grow`, as `Grow` is that of a reservation.
+    Widen(usize),
+    /// `BlockPool::shrink`.
+    Narrow {
+        n: usize,
+        worker: u8,
+    },
     Probe {
         asked: Asked,
     },
@@ -279,6 +288,7 @@ impl Drop for Place<'_> {
 
 pub(crate) fn config(setup: &Setup) -> PoolConfig {
     let config = PoolConfig::new(setup.blocks, setup.block_size)
+        .max_blocks(setup.blocks + setup.spare)
         .proof(setup.proof)
         .events(setup.events);
     match setup.keys {
@@ -378,13 +388,16 @@ impl<'p> Other<'p> {
 impl<'p> Driver<'p> {
     pub(crate) fn new(setup: &Setup, pool: &'p BlockPool, other: &'p BlockPool) -> Self {
         let workers = (0..2)
-            .map(|_| (pool.worker().expect("a worker"), Hand::new(setup.blocks)))
+            .map(|_| {
+                let hand = Hand::new(setup.blocks + setup.spare);
+                (pool.worker().expect("a worker"), hand)
+            })
             .collect();
         let driver = Self {
             setup: *setup,
             pool,
             names: names(),
-            model: Model::new(setup.blocks, setup.block_size),
+            model: Model::new(setup.blocks + setup.spare, setup.blocks, setup.block_size),
             workers,
             reservations: Vec::new(),
             blocks: Vec::new(),
@@ -482,6 +495,8 @@ impl<'p> Driver<'p> {
                     self.saw("stale token dropped by maintain");
                 }
             }
+            Op::Widen(n) => self.widen(n),
+            Op::Narrow { n, worker } => self.narrow(n, worker),
             Op::Probe { ref asked } => self.probe(asked),
             Op::ReadEvents => self.read_events(),
             Op::Foreign { call, which } => self.foreign(call, which),
@@ -757,6 +772,7 @@ impl<'p> Driver<'p> {
             Some(Stop::Cut) => self.saw("stopped by a cut"),
             Some(Stop::Gap) => self.saw("stopped by a gap"),
             Some(Stop::Shared) => self.saw("stopped by another owner"),
+            Some(Stop::Draining) => self.saw("stopped above the limit"),
             None => {}
         }
     }
@@ -942,6 +958,46 @@ impl<'p> Driver<'p> {
         assert_eq!(got, expected, "invalidate({block})");
         if expected.is_ok_and(|freed| freed > 0) {
             self.saw("freed by invalidate");
+        }
+    }
+
+    /// `BlockPool::grow`; `Grow` is that of a reservation.
+    fn widen(&mut self, n: usize) {
+        let got = self.pool.grow(n).map_err(unmoved);
+        let expected = self.model.grow(n);
+        let counts = got.map(|grown| (grown.online, grown.taken_back));
+        assert_eq!(
+            counts,
+            expected.map(|online| (online, n - online)),
+            "grow({n})"
+        );
+        match expected {
+            Ok(online) if online > 0 => self.saw("came online"),
+            Ok(_) if n > 0 => self.saw("taken back"),
+            Ok(_) => {}
+            Err(_) => self.saw("grow refused"),
+        }
+    }
+
+    /// `BlockPool::shrink`.
+    fn narrow(&mut self, n: usize, worker: u8) {
+        let (worker, _) = pick(&mut self.workers, worker).expect("there are workers");
+        let got = self.pool.shrink(worker, n).map_err(unmoved);
+        let (draining, expected) = (self.model.draining(), self.model.shrink(n));
+        assert_eq!(
+            got.map(|shrunk| (shrunk.offline, shrunk.draining)),
+            expected.map(|offline| (offline, self.model.draining())),
+            "shrink({n})"
+        );
+        match expected {
+            Ok(0) => {}
+            Ok(_) if n == 0 => self.saw("collected"),
+            Ok(_) => self.saw("went offline"),
+            Err(Unmoved::Short { .. }) => self.saw("shrink refused"),
+            Err(_) => {}
+        }
+        if expected.is_ok() && self.model.draining() > draining {
+            self.saw("left draining");
         }
     }
 
@@ -1165,6 +1221,14 @@ impl<'p> Driver<'p> {
             "accounting identity"
         );
         assert_eq!(
+            (
+                report.online + report.draining,
+                report.capacity + report.offline
+            ),
+            (report.capacity, report.max_blocks),
+            "what is online, draining and offline"
+        );
+        assert_eq!(
             (self.pool.available(), self.pool.reserved()),
             (self.model.available(), self.model.reserved())
         );
@@ -1380,19 +1444,25 @@ impl<'p> Driver<'p> {
             self.drop_reservation(0);
         }
         self.check();
+        if self.model.draining() > 0 {
+            self.narrow(0, 0);
+            self.check();
+        }
+        assert_eq!(self.model.draining(), 0, "nothing drains in the end");
+        let online = self.model.capacity();
         assert_eq!(
             self.pool.available(),
-            self.setup.blocks,
+            online,
             "everything is available in the end"
         );
-        self.reserve(self.setup.blocks);
-        self.take(0, self.setup.blocks, 0);
+        self.reserve(online);
+        self.take(0, online, 0);
         self.drop_reservation(0);
         self.read_events();
         self.check();
         assert_eq!(
             self.pool.report().held,
-            self.setup.blocks,
+            online,
             "every block can be taken in the end"
         );
         self.release_blocks(0, By::Worker(1));
@@ -1531,6 +1601,9 @@ fn compare_event(event: &Event, sequence: usize, notice: &Notice) {
 pub(crate) fn figures(report: &PoolReport) -> Figures {
     Figures {
         capacity: report.capacity,
+        online: report.online,
+        draining: report.draining,
+        offline: report.offline,
         free: report.free,
         idle: report.idle,
         held: report.held,
@@ -1564,6 +1637,20 @@ pub(crate) fn refused(result: Result<(), Refused>) -> Result<(), Refusal> {
         } => Refusal::Shortfall { needed, available },
         other => panic!("{other}"),
     })
+}
+
+fn unmoved(error: ResizeError) -> Unmoved {
+    match error {
+        ResizeError::BeyondMax { asked, max } => Unmoved::Beyond { asked, max },
+        ResizeError::NothingLeft { asked, online } => Unmoved::NothingLeft { asked, online },
+        ResizeError::Refused(Refused::Shortfall {
+            needed,
+            available,
+            quarantined: 0,
+            ..
+        }) => Unmoved::Short { needed, available },
+        other => panic!("{other}"),
+    }
 }
 
 fn beyond(exceeds: kvblock::Exceeds) -> Beyond {
@@ -1602,6 +1689,7 @@ pub(crate) fn outcome(published: Published) -> Outcome {
         Stopped::Cut => Stop::Cut,
         Stopped::Gap => Stop::Gap,
         Stopped::Shared => Stop::Shared,
+        Stopped::Draining => Stop::Draining,
         other => panic!("{other:?}"),
     });
     Outcome {

@@ -182,6 +182,8 @@ pub(crate) enum Stop {
     Gap,
     /// Another owner holds the private block too.
     Shared,
+    /// The block is to go offline.
+    Draining,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +206,14 @@ pub(crate) enum Unpublishable {
     NotPublished { block: u32 },
 }
 
+/// Why the limit stays where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unmoved {
+    Beyond { asked: usize, max: usize },
+    NothingLeft { asked: usize, online: usize },
+    Short { needed: usize, available: usize },
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     Stored,
@@ -224,6 +234,9 @@ pub(crate) struct Notice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
     pub(crate) capacity: usize,
+    pub(crate) online: usize,
+    pub(crate) draining: usize,
+    pub(crate) offline: usize,
     pub(crate) free: usize,
     pub(crate) idle: usize,
     pub(crate) held: usize,
@@ -262,6 +275,10 @@ struct Counts {
 pub(crate) struct Model {
     block_size: usize,
     blocks: Vec<Block>,
+    /// Blocks below it are online.
+    limit: usize,
+    /// Blocks above it that are gone.
+    offline: BTreeSet<u32>,
     free: BTreeSet<u32>,
     idle: BTreeSet<u32>,
     line: VecDeque<u32>,
@@ -280,9 +297,12 @@ fn count(n: usize) -> u64 {
 }
 
 impl Model {
-    pub(crate) fn new(blocks: usize, block_size: usize) -> Self {
-        let ids = u32::try_from(blocks).expect("a pool has fewer blocks than ids");
+    /// Of so many blocks, the first `limit` of which are online.
+    pub(crate) fn new(blocks: usize, limit: usize, block_size: usize) -> Self {
+        let id = |n| u32::try_from(n).expect("a pool has fewer blocks than ids");
         Self {
+            limit,
+            offline: (id(limit)..id(blocks)).collect(),
             block_size,
             // The pool counts generations from 1.
             blocks: vec![
@@ -292,7 +312,7 @@ impl Model {
                 };
                 blocks
             ],
-            free: (0..ids).collect(),
+            free: (0..id(limit)).collect(),
             idle: BTreeSet::new(),
             line: VecDeque::new(),
             content: BTreeMap::new(),
@@ -306,7 +326,15 @@ impl Model {
     // ---- what there is
 
     pub(crate) fn capacity(&self) -> usize {
+        self.limit
+    }
+
+    pub(crate) fn max_blocks(&self) -> usize {
         self.blocks.len()
+    }
+
+    fn is_above(&self, id: u32) -> bool {
+        usize::try_from(id).expect("an id is an index") >= self.limit
     }
 
     fn block(&self, id: u32) -> &Block {
@@ -331,7 +359,10 @@ impl Model {
     pub(crate) fn figures(&self) -> Figures {
         let counts = &self.counts;
         Figures {
-            capacity: self.capacity(),
+            capacity: self.blocks.len() - self.offline.len(),
+            online: self.limit,
+            draining: self.draining(),
+            offline: self.offline.len(),
             free: self.free.len(),
             idle: self.idle.len(),
             held: self
@@ -410,7 +441,7 @@ impl Model {
             );
             assert_eq!(
                 self.free.contains(&id),
-                block.references == 0 && block.node.is_none(),
+                block.references == 0 && block.node.is_none() && !self.offline.contains(&id),
                 "block {id}: free or not"
             );
             assert_eq!(
@@ -418,7 +449,18 @@ impl Model {
                 block.references == 0 && block.node.is_some(),
                 "block {id}: idle or not"
             );
+            if self.offline.contains(&id) {
+                assert!(self.is_above(id), "block {id} is offline below the limit");
+                assert!(
+                    block.references == 0 && block.node.is_none(),
+                    "block {id} is offline and in use"
+                );
+            }
             let Some(node) = &block.node else { continue };
+            assert!(
+                node.cut || !self.is_above(id),
+                "block {id} can be found above the limit"
+            );
             assert!(
                 block.references > 0 || block.queued,
                 "idle block {id} is in no queue"
@@ -531,7 +573,7 @@ impl Model {
         loop {
             looks += 1;
             assert!(
-                looks <= 2 * self.capacity() + 2 * hand.most,
+                looks <= 2 * self.max_blocks() + 2 * hand.most,
                 "a promised block cannot be reached: no idle leaf"
             );
             let past_the_cap = hand.past_the_cap();
@@ -671,22 +713,23 @@ impl Model {
         let most = n.min(self.available()).min(self.idle.len());
         for _ in 0..most {
             let id = self.reclaim(hand);
-            self.free.insert(id);
+            self.put_back(id);
         }
         most
     }
 
     pub(crate) fn invalidate(&mut self, id: u32) -> Result<usize, Unpublishable> {
-        if usize::try_from(id).expect("an id is an index") >= self.capacity() {
+        if usize::try_from(id).expect("an id is an index") >= self.max_blocks() {
             return Err(Unpublishable::OutOfRange {
                 block: id,
-                capacity: self.capacity(),
+                capacity: self.max_blocks(),
             });
         }
         if self.block(id).node.as_ref().is_none_or(|node| node.cut) {
             return Err(Unpublishable::NotPublished { block: id });
         }
-        Ok(self.cut(BTreeSet::from([id]), News::Removed))
+        self.cut(BTreeSet::from([id]), News::Removed);
+        Ok(self.free_what_is_cut(&mut 0))
     }
 
     pub(crate) fn clear(&mut self, name: Option<u8>) -> usize {
@@ -705,21 +748,21 @@ impl Model {
         let first = first
             .map(|(index, _)| u32::try_from(index).expect("an index is an id"))
             .collect();
-        self.cut(first, News::Cleared)
+        self.cut(first, News::Cleared);
+        self.free_what_is_cut(&mut 0)
     }
 
-    /// Cuts these findable blocks and all findable ones below them, deepest first, then frees of them what can be freed.
-    fn cut(&mut self, roots: BTreeSet<u32>, news: News) -> usize {
-        let mut below = Vec::new();
+    /// Cuts these findable blocks and all findable ones below them, deepest first.
+    fn cut(&mut self, roots: BTreeSet<u32>, news: News) {
+        let mut below = BTreeSet::new();
         let mut open: Vec<u32> = roots.into_iter().collect();
         while let Some(id) = open.pop() {
             let node = self.block(id).node.as_ref().expect("the tree is published");
             if !node.cut {
-                below.push((core::cmp::Reverse(node.depth), id));
+                below.insert((core::cmp::Reverse(node.depth), id));
                 open.extend(self.children.get(&id).into_iter().flatten());
             }
         }
-        below.sort_unstable();
         for &(_, id) in &below {
             let block = self.block_mut(id);
             let generation = block.generation;
@@ -728,21 +771,110 @@ impl Model {
             let node = node.clone();
             self.forget(id, generation, &node, news);
         }
+    }
+
+    /// Goes round the queue for idle blocks that are cut, as long as any is freed. Each needs a credit while that is done: one of those
+    /// set aside, or an available one. Blocks above the limit take it with them.
+    fn free_what_is_cut(&mut self, aside: &mut usize) -> usize {
         let mut freed = 0;
-        while self.available() > 0 {
-            let cut_leaf = self.idle.iter().copied().find(|&id| {
-                let node = self.block(id).node.as_ref();
-                node.is_some_and(|node| node.cut) && !self.has_child(id)
-            });
-            let Some(id) = cut_leaf else { break };
-            self.claim(id);
-            // Its place in the order goes with it.
-            self.line.retain(|&token| token != id);
-            self.block_mut(id).queued = false;
-            self.free.insert(id);
-            freed += 1;
+        loop {
+            let (before, mut inner) = (freed, false);
+            for id in self.line.clone() {
+                let is_cut = self.block(id).node.as_ref().is_some_and(|node| node.cut);
+                if !is_cut || self.block(id).references > 0 {
+                    continue;
+                }
+                if *aside + self.available() == 0 {
+                    continue;
+                }
+                if self.has_child(id) {
+                    self.block_mut(id).touched = false;
+                    inner = true;
+                    continue;
+                }
+                self.claim(id);
+                // Its place in the order goes with it.
+                self.line.retain(|&token| token != id);
+                self.block_mut(id).queued = false;
+                if self.put_back(id) && *aside > 0 {
+                    *aside -= 1;
+                    self.reserved -= 1;
+                }
+                freed += 1;
+            }
+            if !inner || freed == before {
+                return freed;
+            }
         }
-        freed
+    }
+
+    /// A block that holds nothing is free, or offline if it is above the limit: true.
+    fn put_back(&mut self, id: u32) -> bool {
+        let above = self.is_above(id);
+        if above {
+            self.offline.insert(id);
+        } else {
+            self.free.insert(id);
+        }
+        above
+    }
+
+    // ---- the limit
+
+    pub(crate) fn draining(&self) -> usize {
+        self.blocks.len() - self.limit - self.offline.len()
+    }
+
+    /// How many came online; the others were still draining.
+    pub(crate) fn grow(&mut self, n: usize) -> Result<usize, Unmoved> {
+        let asked = self.limit.saturating_add(n);
+        if asked > self.blocks.len() {
+            return Err(Unmoved::Beyond {
+                asked,
+                max: self.blocks.len(),
+            });
+        }
+        self.limit = asked;
+        let back: Vec<u32> = self.offline.iter().copied().collect();
+        let back: Vec<u32> = back.into_iter().filter(|&id| !self.is_above(id)).collect();
+        for id in &back {
+            self.offline.remove(id);
+            self.free.insert(*id);
+        }
+        Ok(back.len())
+    }
+
+    /// How many went offline.
+    pub(crate) fn shrink(&mut self, n: usize) -> Result<usize, Unmoved> {
+        if n >= self.limit {
+            return Err(Unmoved::NothingLeft {
+                asked: n,
+                online: self.limit,
+            });
+        }
+        let to = u32::try_from(self.limit - n).expect("a limit is an id");
+        let needed = self.free.range(to..).count() + self.idle.range(to..).count();
+        if needed > self.available() {
+            return Err(Unmoved::Short {
+                needed,
+                available: self.available(),
+            });
+        }
+        self.limit -= n;
+        let findable = |id: &u32| {
+            let node = self.block(*id).node.as_ref();
+            node.is_some_and(|node| !node.cut)
+        };
+        let most = u32::try_from(self.blocks.len()).expect("a size is an id");
+        self.cut((to..most).filter(findable).collect(), News::Removed);
+        let before = self.offline.len();
+        let gone = self.free.split_off(&to);
+        let mut aside = needed - gone.len();
+        self.offline.extend(gone);
+        self.reserved += aside;
+        self.free_what_is_cut(&mut aside);
+        self.reserved -= aside;
+        Ok(self.offline.len() - before)
     }
 
     /// Drops the tokens at the head of the queue whose blocks are published and held.
@@ -768,10 +900,18 @@ impl Model {
         if block.references > 0 {
             return;
         }
-        if block.node.is_none() {
-            self.free.insert(id);
+        let Some(node) = &block.node else {
+            self.put_back(id);
+            return;
+        };
+        if node.cut && !self.has_child(id) {
+            // Nobody can find it any more. Its token, if it has one, stays in the queue.
+            self.idle.insert(id);
+            self.claim(id);
+            self.put_back(id);
             return;
         }
+        let block = self.block_mut(id);
         if !block.queued {
             block.queued = true;
             block.touched = false;
@@ -1029,6 +1169,9 @@ impl Model {
         if self.block(own).references > 1 {
             // Its other owners do not hold what it would hang under.
             return Err(Stop::Shared);
+        }
+        if self.is_above(own) {
+            return Err(Stop::Draining);
         }
         let depth = line.depth();
         if full {

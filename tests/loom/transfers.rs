@@ -1,0 +1,155 @@
+//! Both ends of a transfer and its writers at the same time.
+
+use kvblock::{
+    Admit, AnswerError, BlockPool, Export, Growth, Import, Incoming, Leases, MoveEnded, Namespace,
+    Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId, Terms,
+};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::{three, two};
+
+fn registry(shard: u32) -> Sequences {
+    let pool = BlockPool::new(&PoolConfig::new(1, 1).shard(ShardId::new(shard))).unwrap();
+    Sequences::new(pool, &SequencesConfig::new(1)).unwrap()
+}
+
+const PROMPT: [u32; 1] = [7];
+
+fn request(space: &Namespace) -> Admit<'_> {
+    Admit::new(Prompt::new(space, &PROMPT).full_hit(true), Growth::OnDemand)
+}
+
+/// A registry with a sequence of one block, which writers fill.
+fn loading(writers: usize) -> (Sequences, kvblock::Handle, Import) {
+    let mut sequences = registry(0);
+    let space = Namespace::new();
+    let imported = sequences
+        .import(&request(&space), &Incoming::new(1, writers))
+        .unwrap();
+    (sequences, imported.handle, imported.import)
+}
+
+/// A writer answers while the sequence is given up: the block comes back once, and not before the writer is done with it.
+#[test]
+fn answer_vs_abort() {
+    two(|| {
+        let (mut sequences, handle, import) = loading(1);
+        let memory = Arc::new(UnsafeCell::new(0));
+        let writer = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                // SAFETY: loom fails the model if another access is concurrent.
+                memory.with_mut(|cell| unsafe { *cell = 1 });
+                import.arrived(0, 0..1).unwrap();
+            })
+        };
+        sequences.release(handle).unwrap();
+        let pool = sequences.pool();
+        if let Ok(mut promise) = pool.reserve(1) {
+            let mut worker = pool.worker().unwrap();
+            let next = promise.take(&mut worker, 1).unwrap();
+            // SAFETY: as above.
+            memory.with_mut(|cell| unsafe { *cell = 2 });
+            drop(next);
+        }
+        writer.join().unwrap();
+        assert_eq!(sequences.audit(&[]), Ok(()));
+        assert_eq!(sequences.pool().available(), 1);
+    });
+}
+
+/// Two writers finish a block while its registry looks: it is published after both, and whoever finds it sees what they wrote.
+#[test]
+fn writers_vs_publish() {
+    three(|| {
+        let (mut sequences, handle, import) = loading(2);
+        let halves = [Arc::new(UnsafeCell::new(0)), Arc::new(UnsafeCell::new(0))];
+        let writers = [0, 1].map(|writer| {
+            let (import, half) = (import.clone(), halves[writer].clone());
+            thread::spawn(move || {
+                // SAFETY: loom fails the model if another access is concurrent.
+                half.with_mut(|cell| unsafe { *cell = 1 });
+                import.arrived(writer, 0..1).unwrap();
+            })
+        });
+        if sequences.loading(handle).unwrap().arrived == 1 {
+            for half in &halves {
+                // SAFETY: as above.
+                assert_eq!(half.with(|cell| unsafe { *cell }), 1);
+            }
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        let state = sequences.loading(handle).unwrap();
+        assert_eq!((state.arrived, state.left), (1, 0));
+        assert_eq!(sequences.state(handle).unwrap().published, 1);
+        assert_eq!(sequences.audit(&[]), Ok(()));
+    });
+}
+
+/// One answer is given twice at the same time: it is obeyed once.
+#[test]
+fn the_same_answer_twice() {
+    two(|| {
+        let (sequences, _, import) = loading(1);
+        let other = {
+            let import = import.clone();
+            thread::spawn(move || import.end(0).is_ok())
+        };
+        let mine = import.arrived(0, 0..1);
+        let ended = other.join().unwrap();
+        assert!(ended);
+        assert!(matches!(mine, Ok(_) | Err(AnswerError::Repeated { .. })));
+        assert!(import.is_settled());
+        assert_eq!(sequences.audit(&[]), Ok(()));
+    });
+}
+
+/// A move with everything arrived.
+fn arrived() -> (Sequences, Leases, Export, Sequences, kvblock::Handle) {
+    let (mut source, mut there) = (registry(0), registry(1));
+    let space = Namespace::new();
+    let here = source.admit(&request(&space)).unwrap().handle;
+    source.computed(here, 1).unwrap();
+    let mut leases = Leases::new(source.pool(), 9).unwrap();
+    let terms = Terms::moving(Owner::new(1), 10);
+    let export = source.export(here, &space, &mut leases, &terms).unwrap();
+    let incoming = Incoming::from_export(&export, 1);
+    let imported = there.import(&request(&space), &incoming).unwrap();
+    imported.import.arrived(0, 0..1).unwrap();
+    (source, leases, export, there, imported.handle)
+}
+
+/// The source calls a move off while the other side commits it: one of them goes on with the sequence.
+#[test]
+fn commit_vs_abort() {
+    two(|| {
+        let (source, leases, export, mut there, handle) = arrived();
+        let aborter = {
+            let export = export.clone();
+            thread::spawn(move || export.abort())
+        };
+        let committed = there.commit(handle).is_ok();
+        let aborted = aborter.join().unwrap();
+        assert_eq!(
+            aborted,
+            if committed {
+                Err(MoveEnded::Committed)
+            } else {
+                Ok(())
+            }
+        );
+        let phase = if committed {
+            Phase::Committed
+        } else {
+            Phase::Aborted
+        };
+        assert_eq!(export.phase(), phase);
+        assert!(leases.is_empty(), "nobody reads any more");
+        assert_eq!(source.audit(&[&leases]), Ok(()));
+        assert_eq!(there.audit(&[]), Ok(()));
+    });
+}
