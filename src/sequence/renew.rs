@@ -50,7 +50,8 @@ impl Sequences {
                 continue;
             };
             let positions = entry * core.block_size;
-            if sequence.seal.computed <= positions {
+            let spoiled = sequence.spoil_load(positions);
+            if sequence.seal.computed <= positions && !spoiled {
                 continue;
             }
             sequence.roll_back(core, entry);

@@ -120,6 +120,7 @@ impl Cutback {
             self.unpublished,
             core.block_size,
         );
+        sequence.truncate_load(self.positions);
         sequence.changed_from = sequence.changed_from.min(self.entries());
     }
 
