@@ -4,7 +4,7 @@ use kvblock::{
     Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, ElementType, Export,
     Flights, Growth, Handle, ImportError, Imported, InTransit, Incoming, KvFormat, Leases,
     MoveEnded, Namespace, Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId,
-    Step, Terms,
+    SourceTaken, Step, Terms,
 };
 
 const B: usize = 4;
@@ -414,4 +414,22 @@ fn a_copy_that_has_arrived_is_committed_and_no_longer_twice() {
     assert_eq!(export.phase(), Phase::Committed);
     a.figures();
     b.figures();
+}
+
+#[test]
+fn an_export_whose_lease_is_over_is_not_imported() {
+    let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+    let prompt = tokens(9);
+    let here = a.computed(&prompt);
+    let export = a.offer(here);
+    assert_eq!(a.leases.tick(100), 1);
+    // The source can have other content by the time that anything is read.
+    assert_eq!(
+        b.import(&prompt, &Incoming::from_export(&export, 1))
+            .map(|_| ()),
+        Err(ImportError::SourceTaken(SourceTaken))
+    );
+    assert_eq!(b.figures(), (8, 0, 0, 0));
+    assert_eq!(export.abort(), Ok(()));
+    a.figures();
 }
