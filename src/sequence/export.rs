@@ -103,6 +103,7 @@ impl Sequences {
             })?;
         sequence.copy_credit |= copies;
         if terms.handover == Handover::Move {
+            sequence.leave_transit();
             sequence.transit = Transit::Leaving(export.clone());
             cursor.close();
         } else if shared {

@@ -61,12 +61,21 @@ pub(super) struct Load {
     pub(super) arrived: usize,
     /// Positions that the load brings at most.
     pub(super) positions: usize,
+    /// What comes for positions from here on is bad.
+    pub(super) good: usize,
 }
 
 impl Load {
     /// Positions from the start that are there.
     pub(super) fn arrived_positions(&self, block_size: usize) -> usize {
-        ((self.first + self.arrived) * block_size).min(self.positions)
+        let there = (self.first + self.arrived) * block_size;
+        there.min(self.positions).min(self.good)
+    }
+
+    /// Whether its blocks are still the source's as well.
+    pub(super) fn reads_source(&self) -> bool {
+        let under_way = self.moved().is_some() || !self.import.is_settled();
+        under_way && self.import.source().is_some()
     }
 
     /// The move that brings it, if it is one.
@@ -103,6 +112,37 @@ impl Sequence {
                 arrived: load.arrived_positions(block_size),
             }),
             _ => Ok(()),
+        }
+    }
+
+    /// Positions from here on are taken back: what came for them counts for none that are appended later.
+    pub(super) fn truncate_load(&mut self, positions: usize) {
+        if let Transit::Loading(load) = &mut self.transit {
+            load.positions = load.positions.min(positions);
+        }
+    }
+
+    /// What a load brought or brings for positions from here on is bad. False: it brings nothing for them.
+    pub(super) fn spoil_load(&mut self, positions: usize) -> bool {
+        match &mut self.transit {
+            Transit::Loading(load) if positions < load.positions.min(load.good) => {
+                load.good = positions;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing is left to come for its load, of which it has all or not.
+    pub(super) fn end_load(&mut self, complete: bool) {
+        if let (Transit::Loading(load), true) = (&self.transit, complete) {
+            if let Some(source) = load.import.source() {
+                // It may have been called off: it is here all the same.
+                let _ = source.commit();
+            }
+            self.transit = Transit::None;
+        } else {
+            self.leave_transit();
         }
     }
 
