@@ -530,3 +530,55 @@ fn a_fenced_block_that_was_partly_kept_holds_what_it_hangs_below() {
     lane.complete(kvblock::Fence(1));
     assert_eq!(a.figures(), (9, 3, 0, 0));
 }
+
+/// Two sequences with the same three blocks: the second has copies beside those of the first, of which the first block is bad.
+fn with_bad_duplicates(a: &mut End) -> (Handle, Vec<u32>) {
+    let p = tokens(14);
+    let first = a.admit(&p, Growth::OnDemand);
+    let second = a.admit(&p, Growth::OnDemand);
+    a.seqs.computed(first, 14).unwrap();
+    a.seqs.computed(second, 14).unwrap();
+    let bad = a.seqs.table(first).unwrap()[0];
+    let mut affected = Vec::new();
+    a.seqs.invalidate(bad, &mut affected).unwrap();
+    assert_eq!(affected, [first, second]);
+    a.seqs.release(first).unwrap();
+    (second, p)
+}
+
+#[test]
+fn a_bad_copy_is_not_adopted() {
+    let mut a = End::new(0, 8);
+    let (second, _) = with_bad_duplicates(&mut a);
+    let table = a.seqs.table(second).unwrap().to_vec();
+    assert_eq!(a.seqs.adopt_duplicates(second), Ok(0));
+    assert_eq!(a.seqs.table(second).unwrap(), table);
+    assert_eq!(a.figures().2, 7);
+}
+
+#[test]
+fn a_truncation_does_not_forget_that_what_it_keeps_is_bad() {
+    let mut a = End::new(0, 8);
+    let (second, p) = with_bad_duplicates(&mut a);
+    let mut step = Step::new();
+    a.seqs.truncate(second, 6).unwrap();
+    assert_eq!(a.figures().2, 3, "two of its own, and one beside");
+    a.seqs.append(second, 2, &mut step).unwrap();
+    let known = a.seqs.state(second).unwrap().known;
+    a.seqs
+        .tokens(second, known, &Contents::new(&p[known..8]))
+        .unwrap();
+    a.seqs.computed(second, 8).unwrap();
+    assert_eq!((a.figures().2, a.probe(&p)), (3, 0), "not before a renewal");
+}
+
+#[test]
+fn a_renewal_behind_what_is_bad_lets_go_of_what_it_replaces() {
+    let mut a = End::new(0, 12);
+    let (second, _) = with_bad_duplicates(&mut a);
+    // Against the advice: one block is said to be computed, and the others are renewed.
+    a.seqs.computed(second, 4).unwrap();
+    let mut step = Step::new();
+    a.seqs.renew(second, &mut step).unwrap();
+    assert_eq!(a.figures().2, 5, "four of its own, and one beside");
+}

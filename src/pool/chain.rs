@@ -305,8 +305,8 @@ impl RawChain {
         let credits = core.release_for(beside.filter_map(|at| self.beside(at)), limit);
         self.canonical.truncate(keep);
         self.published = self.published.min(keep);
-        self.spoiled = 0;
-        self.spoil(keep);
+        self.spoiled = keep - self.published;
+        self.forget_cuts();
         credits
     }
 
@@ -328,7 +328,7 @@ impl RawChain {
         fresh: &[BlockId],
         old: &mut Vec<BlockId>,
     ) {
-        let replaces = self.spoiled > 0 && from == self.published;
+        let replaces = self.path() > from;
         for at in (from..self.ids.len()).rev() {
             if let Ok(place) = entries.binary_search(&at) {
                 old.push(self.ids[at]);
@@ -340,7 +340,7 @@ impl RawChain {
         }
         if replaces {
             self.canonical.truncate(from);
-            self.spoiled = 0;
+            self.spoiled = from.saturating_sub(self.published);
         }
         core.release(old.iter().copied());
     }
@@ -348,9 +348,12 @@ impl RawChain {
     /// Puts the findable block of each duplicate into the table, and leaves the chain's own copies to be given back. Returns how
     /// many, and the first position.
     pub(crate) fn adopt_duplicates(&mut self, core: &Core, worker: &mut Worker) -> Adopted {
-        let mut canonical = core::mem::take(&mut self.canonical);
+        // What is spoiled behind them stays as it is.
+        let known = self.published.min(self.canonical.len());
+        let (ids, canonical) = (&mut self.ids, &mut self.canonical);
         let mut adopted = Adopted::default();
-        for (at, (own, node)) in self.ids.iter_mut().zip(&mut canonical).enumerate() {
+        let pairs = ids.iter_mut().zip(canonical.iter_mut()).take(known);
+        for (at, (own, node)) in pairs.enumerate() {
             if own != node {
                 core::mem::swap(own, node);
                 // What is left in the list are the chain's own copies.
@@ -362,9 +365,13 @@ impl RawChain {
                 *node = BlockId::NONE;
             }
         }
-        canonical.retain(|own| *own != BlockId::NONE);
-        core.release(canonical.iter().rev().copied());
-        worker.recycle(&mut canonical);
+        let copies = canonical[..known].iter().rev().copied();
+        core.release(copies.filter(|&own| own != BlockId::NONE));
+        if canonical.len() > known {
+            canonical[..known].copy_from_slice(&ids[..known]);
+        } else {
+            worker.recycle(canonical);
+        }
         adopted
     }
 
