@@ -10,6 +10,12 @@
 
 #[path = "sequence_model/ops.rs"]
 mod calls;
+#[path = "sequence_model/fences.rs"]
+mod fences;
+#[path = "sequence_model/lanes.rs"]
+mod lanes;
+#[path = "sequence_model/memory.rs"]
+mod memory;
 #[path = "model/ops.rs"]
 #[allow(dead_code, reason = "shared with the test of the pool alone")]
 mod ops;
@@ -18,6 +24,12 @@ mod ops;
 mod reference;
 #[path = "sequence_model/reference.rs"]
 mod registry;
+#[path = "sequence_model/traffic.rs"]
+mod traffic;
+#[path = "sequence_model/transfers.rs"]
+mod transfers;
+#[path = "sequence_model/transit.rs"]
+mod transit;
 
 #[path = "support/properties.rs"]
 mod properties;
@@ -29,9 +41,12 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use calls::{Aim, Call, Request, Scheduling, Who, run};
+use fences::{FenceCall, Point};
 use ops::{Asked, By, Keys, Op, Setup, Symbol, Tally, Wrong};
 use properties::ALL_EVENTS;
 use registry::Growth;
+use transfers::{Deadline, Origin, TransferCall};
+use transit::Layout;
 
 fn config(cases: u32) -> Config {
     properties::config(cases, "proptest-regressions/sequence_model.txt", 100_000)
@@ -186,6 +201,142 @@ fn pool_call() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// Around what a lane has completed, seldom of another pool.
+fn point() -> impl Strategy<Value = Point> {
+    let lane = prop_oneof![12 => 0_u8..2, 1 => Just(2)];
+    (lane, -2_i8..4).prop_map(|(lane, fence)| Point { lane, fence })
+}
+
+fn fence_call() -> impl Strategy<Value = FenceCall> {
+    let release = (who(), any::<bool>(), point());
+    prop_oneof![
+        4 => release.prop_map(|(who, preempt, at)| FenceCall::Release { who, preempt, at }),
+        4 => (who(), aim(), point()).prop_map(|(who, to, at)| FenceCall::Truncate { who, to, at }),
+        1 => point().prop_map(FenceCall::Detached),
+        4 => point().prop_map(FenceCall::Complete),
+    ]
+}
+
+fn deadline() -> impl Strategy<Value = Deadline> {
+    prop_oneof![6 => (0_u8..8).prop_map(Deadline::In), 1 => Just(Deadline::Never)]
+}
+
+fn lease_call() -> impl Strategy<Value = TransferCall> {
+    let which = any::<u8>;
+    prop_oneof![
+        6 => (who(), 0_u8..5, deadline()).prop_map(|(who, owner, until)| TransferCall::Pin { who, owner, until }),
+        3 => (0_u8..4).prop_map(TransferCall::Tick),
+        1 => (which(), deadline()).prop_map(|(which, until)| TransferCall::Extend { which, until }),
+        1 => (which(), 0_u8..4).prop_map(|(which, ahead)| TransferCall::CheckLease { which, ahead }),
+        2 => which().prop_map(TransferCall::EndLease),
+    ]
+}
+
+/// Nothing wrong, mostly of one content.
+fn plain_request() -> impl Strategy<Value = Request> {
+    (request(), vec(symbol(), 1..4)).prop_map(|(mut request, symbols)| {
+        request.asked = Asked {
+            name: request.asked.name,
+            symbols,
+            wrong: None,
+            ..request.asked
+        };
+        request.insert |= request.label > 0;
+        request
+    })
+}
+
+fn import() -> impl Strategy<Value = TransferCall> {
+    let from = prop_oneof![
+        2 => Just(Origin::Store),
+        3 => (any::<u8>(), prop_oneof![9 => Just(false), 1 => Just(true)])
+            .prop_map(|(which, other_prompt)| Origin::Export { which, other_prompt }),
+    ];
+    let writers = prop_oneof![20 => 1_usize..4, 1 => Just(0), 1 => Just(64)];
+    let layout = prop_oneof![
+        12 => Just(None),
+        8 => Just(Some(Layout::Ours)),
+        1 => Just(Some(Layout::OtherElement)),
+        1 => Just(Some(Layout::OtherBlockSize)),
+    ];
+    let positions =
+        prop_oneof![2 => Just(Aim::End), 3 => any::<u8>().prop_map(Aim::At), 1 => aim()];
+    (
+        plain_request(),
+        from,
+        positions,
+        writers,
+        layout,
+        any::<bool>(),
+    )
+        .prop_map(|(request, from, positions, writers, layout, counted)| {
+            TransferCall::Import {
+                request,
+                from,
+                positions,
+                writers,
+                layout,
+                counted,
+            }
+        })
+}
+
+fn transfer_call() -> impl Strategy<Value = TransferCall> {
+    let which = any::<u8>;
+    let export = (
+        who(),
+        0_u8..5,
+        deadline(),
+        any::<bool>(),
+        prop_oneof![15 => Just(false), 1 => Just(true)],
+    )
+        .prop_map(
+            |(who, owner, until, moves, other_space)| TransferCall::Export {
+                who,
+                owner,
+                until,
+                moves,
+                other_space,
+            },
+        );
+    let blocks = prop_oneof![
+        3 => Just((Aim::At(0), Aim::End)),
+        4 => any::<u8>().prop_map(|at| (Aim::At(at), Aim::End)),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(from, to)| (Aim::At(from), Aim::At(to))),
+        1 => (aim(), aim()),
+    ];
+    let written = prop_oneof![5 => Just(true), 1 => Just(false)];
+    let answer =
+        (which(), 0_usize..3, blocks, written).prop_map(|(which, writer, blocks, written)| {
+            TransferCall::Answer {
+                which,
+                writer,
+                blocks,
+                written,
+            }
+        });
+    let invalidate = (
+        who(),
+        which(),
+        prop_oneof![5 => Just(false), 1 => Just(true)],
+    )
+        .prop_map(|(who, entry, beyond)| TransferCall::Invalidate { who, entry, beyond });
+    prop_oneof![
+        8 => export,
+        2 => which().prop_map(TransferCall::Abort),
+        1 => which().prop_map(TransferCall::Finish),
+        12 => import(),
+        16 => answer,
+        5 => which().prop_map(TransferCall::Arrive),
+        3 => (which(), 0_usize..4).prop_map(|(which, writer)| TransferCall::EndWriter { which, writer }),
+        1 => which().prop_map(TransferCall::Forget),
+        8 => who().prop_map(TransferCall::Loading),
+        6 => who().prop_map(TransferCall::Commit),
+        3 => invalidate,
+        4 => who().prop_map(TransferCall::Renew),
+    ]
+}
+
 fn call() -> impl Strategy<Value = Call> {
     let tokens = (
         who(),
@@ -222,7 +373,42 @@ fn call() -> impl Strategy<Value = Call> {
         3 => (who(), aim()).prop_map(|(who, aim)| Call::CopyTable(who, aim)),
         2 => (who(), aim(), aim()).prop_map(|(who, from, to)| Call::Slots(who, from, to)),
         3 => (vec(who(), 0..6), amount(10)).prop_map(|(order, need)| Call::Victims(order, need)),
+        12 => fence_call().prop_map(Call::Fence),
+        6 => lease_call().prop_map(Call::Transfer),
+        14 => transfer_call().prop_map(Call::Transfer),
     ]
+}
+
+/// What fences, leases, transfers and bad content meet: sequences that are computed, and little that goes wrong beside.
+fn moving_calls() -> impl Strategy<Value = Vec<(u8, Call)>> {
+    let few = || prop_oneof![3 => Just(1_usize), 3 => 0_usize..6];
+    let living = || any::<u8>().prop_map(Who::Living);
+    let tokens = (living(), symbol()).prop_map(|(who, symbol)| Call::Tokens {
+        who,
+        n: Aim::End,
+        symbol,
+        off: 0,
+        wrong: None,
+    });
+    let call = prop_oneof![
+        8 => plain_request().prop_map(Call::Admit),
+        10 => (living(), few()).prop_map(|(who, n)| Call::Append(who, n)),
+        8 => tokens,
+        12 => living().prop_map(|who| Call::Computed(who, Aim::End)),
+        2 => (living(), aim()).prop_map(|(who, aim)| Call::Truncate(who, aim)),
+        3 => (living(), 1_u8..3).prop_map(|(who, n)| Call::Fork(who, n)),
+        3 => any::<u8>().prop_map(Call::Copied),
+        4 => living().prop_map(Call::Release),
+        2 => living().prop_map(Call::Adopt),
+        1 => living().prop_map(Call::Detach),
+        1 => Just(Call::Attach { dropped: false }),
+        1 => vec(living(), 1..6).prop_map(|order| Call::Victims(order, 9)),
+        2 => pool_call().prop_map(Call::Pool),
+        12 => fence_call().prop_map(Call::Fence),
+        8 => lease_call().prop_map(Call::Transfer),
+        60 => transfer_call().prop_map(Call::Transfer),
+    ];
+    vec((0_u8..2, call), 1..200)
 }
 
 /// What branches, drafts and copies meet, with room for them: some requests, then calls on them only.
@@ -336,6 +522,24 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(config(240))]
+
+    #[test]
+    fn what_is_fenced_leased_or_moved_is_where_the_model_has_it(
+        setup in scheduling(6..50, &[Keys::Hashed, Keys::Engine, Keys::Constant], Proof::Tokens), calls in moving_calls(),
+    ) {
+        run(&setup, &calls);
+    }
+
+    #[test]
+    fn and_with_digests_for_proof(
+        setup in scheduling(6..50, &[Keys::Hashed], Proof::Digest), calls in moving_calls(),
+    ) {
+        run(&setup, &calls);
+    }
+}
+
+proptest! {
     #![proptest_config(config(60))]
 
     #[test]
@@ -439,6 +643,27 @@ fn the_random_calls_reach_every_state_worth_reaching() {
             }
         }
     }
+    for round in 0..500 {
+        let setup = Scheduling {
+            pool: Setup {
+                blocks: 6 + round % 41,
+                spare: 0,
+                block_size: 1 + (round / 2) % 4,
+                keys: keys[round % 3],
+                proof: Proof::Tokens,
+                events: ALL_EVENTS,
+            },
+            max_sequences: 3 + round % 9,
+            watermark: 0,
+        };
+        let list = moving_calls()
+            .new_tree(&mut runner)
+            .expect("a list")
+            .current();
+        for (what, times) in run(&setup, &list) {
+            *all.entry(what).or_default() += times;
+        }
+    }
     for _ in 0..20 {
         let crowded = Scheduling {
             pool: Setup {
@@ -461,32 +686,77 @@ fn the_random_calls_reach_every_state_worth_reaching() {
         }
     }
     let worth = [
+        "a detached one released after a fence",
         "admission refused",
         "admitted",
         "admitted with a hit",
+        "answer after the lease",
+        "answer of nobody, or for nothing",
+        "answer repeated",
+        "answer taken",
+        "answer that nobody waits for",
         "append beyond the cap",
+        "append in a transfer",
         "append refused",
         "append to nobody",
         "attached",
+        "commit after an abort",
+        "commit before all is there",
         "computed refused",
         "copy at a write",
         "copy done",
         "copy_table refused",
+        "detach in a transfer",
         "detached",
         "duplicate",
         "duplicates adopted",
+        "export aborted",
+        "export finished",
+        "export in a transfer",
+        "export refused",
+        "exported",
         "failure in a step",
+        "fork in a transfer",
         "fork of nobody",
         "fork refused",
         "forked",
+        "given back by a fence",
+        "import by too many",
+        "import of another layout",
+        "import of another namespace",
+        "import of unknown size",
+        "import of what is taken",
+        "import over the cap",
+        "import refused",
+        "imported behind a hit",
+        "imported from a store",
+        "imported from an export",
+        "lease ended twice",
+        "lease extended",
+        "lease extended too late",
+        "lease over at its start",
+        "leases expired",
+        "leases over budget",
+        "load aborted",
+        "load failed",
+        "loaded in part",
+        "move committed",
+        "no renewal",
         "no slot for a fork",
         "no slot for an admission",
         "nothing to truncate",
+        "offered",
+        "owner taken",
+        "pinned",
         "prompt of a wrong length",
         "reclaimed",
         "refused by the conservative budget or less",
         "release of nobody",
+        "released after a fence",
+        "renewal refused",
+        "renewed",
         "second chance",
+        "sequences went back",
         "stopped by a cut",
         "stopped by a full index",
         "stopped by another owner",
@@ -497,9 +767,13 @@ fn the_random_calls_reach_every_state_worth_reaching() {
         "tokens for nobody",
         "tokens of a wrong length",
         "truncated",
+        "truncated after a fence",
+        "truncation after a fence refused",
         "truncation refused",
         "victims",
         "victims among them nobody",
+        "writer ended early",
+        "writer ended twice, or nobody",
     ];
     for what in worth {
         assert!(

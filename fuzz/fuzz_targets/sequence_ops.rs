@@ -7,6 +7,12 @@
 
 #[path = "../../tests/sequence_model/ops.rs"]
 mod calls;
+#[path = "../../tests/sequence_model/fences.rs"]
+mod fences;
+#[path = "../../tests/sequence_model/lanes.rs"]
+mod lanes;
+#[path = "../../tests/sequence_model/memory.rs"]
+mod memory;
 #[path = "../../tests/model/ops.rs"]
 #[allow(dead_code, reason = "shared with the target for the pool alone")]
 mod ops;
@@ -15,6 +21,12 @@ mod ops;
 mod reference;
 #[path = "../../tests/sequence_model/reference.rs"]
 mod registry;
+#[path = "../../tests/sequence_model/traffic.rs"]
+mod traffic;
+#[path = "../../tests/sequence_model/transfers.rs"]
+mod transfers;
+#[path = "../../tests/sequence_model/transit.rs"]
+mod transit;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use kvblock::Proof;

@@ -993,7 +993,7 @@ impl<'p> Driver<'p> {
             Ok(0) => {}
             Ok(_) if n == 0 => self.saw("collected"),
             Ok(_) => self.saw("went offline"),
-            Err(Unmoved::Short { .. }) => self.saw("shrink refused"),
+            Err(Unmoved::Short(_)) => self.saw("shrink refused"),
             Err(_) => {}
         }
         if expected.is_ok() && self.model.draining() > draining {
@@ -1632,9 +1632,13 @@ pub(crate) fn refused(result: Result<(), Refused>) -> Result<(), Refusal> {
         Refused::Shortfall {
             needed,
             available,
-            quarantined: 0,
+            quarantined,
             ..
-        } => Refusal::Shortfall { needed, available },
+        } => Refusal::Shortfall {
+            needed,
+            available,
+            quarantined,
+        },
         other => panic!("{other}"),
     })
 }
@@ -1643,12 +1647,9 @@ fn unmoved(error: ResizeError) -> Unmoved {
     match error {
         ResizeError::BeyondMax { asked, max } => Unmoved::Beyond { asked, max },
         ResizeError::NothingLeft { asked, online } => Unmoved::NothingLeft { asked, online },
-        ResizeError::Refused(Refused::Shortfall {
-            needed,
-            available,
-            quarantined: 0,
-            ..
-        }) => Unmoved::Short { needed, available },
+        ResizeError::Refused(error) => {
+            Unmoved::Short(refused(Err(error)).expect_err("it is an error"))
+        }
         other => panic!("{other}"),
     }
 }

@@ -42,6 +42,8 @@ struct Node {
 #[derive(Clone, Debug, Default)]
 struct Block {
     references: usize,
+    /// Of these, fences'.
+    fences: usize,
     node: Option<Node>,
     touched: bool,
     queued: bool,
@@ -104,6 +106,8 @@ pub(crate) struct Line {
     pub(crate) found: Vec<u32>,
     /// Split off beyond what was published: it hangs nowhere.
     pub(crate) adrift: bool,
+    /// Behind `found`, by place: what blocks that are no longer counted as published hang under.
+    pub(crate) left: Vec<(usize, u32)>,
 }
 
 impl Line {
@@ -114,7 +118,25 @@ impl Line {
             table: Vec::new(),
             found: Vec::new(),
             adrift: false,
+            left: Vec::new(),
         }
+    }
+
+    /// Every reference on the table from a place on and beside it, in order of release.
+    pub(crate) fn references(&self, places: core::ops::Range<usize>) -> Vec<u32> {
+        let mut references = Vec::new();
+        for at in places.rev() {
+            let own = self.table[at];
+            references.push(own);
+            references.extend(self.beside(at).filter(|&found| found != own));
+        }
+        references
+    }
+
+    fn beside(&self, at: usize) -> Option<u32> {
+        let left = self.left.iter().find(|(place, _)| *place == at);
+        let found = self.found.get(at).copied();
+        found.or(left.map(|&(_, id)| id))
     }
 
     fn under(&self) -> Under {
@@ -132,8 +154,15 @@ impl Line {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    Never { needed: usize, capacity: usize },
-    Shortfall { needed: usize, available: usize },
+    Never {
+        needed: usize,
+        capacity: usize,
+    },
+    Shortfall {
+        needed: usize,
+        available: usize,
+        quarantined: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +240,7 @@ pub(crate) enum Unpublishable {
 pub(crate) enum Unmoved {
     Beyond { asked: usize, max: usize },
     NothingLeft { asked: usize, online: usize },
-    Short { needed: usize, available: usize },
+    Short(Refusal),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -356,6 +385,20 @@ impl Model {
         self.reserved
     }
 
+    fn held(&self) -> usize {
+        let held = self.blocks.iter().filter(|block| block.references > 0);
+        held.count()
+    }
+
+    /// Blocks that only fences hold.
+    fn quarantined(&self) -> usize {
+        let waiting = self
+            .blocks
+            .iter()
+            .filter(|block| block.fences > 0 && block.fences == block.references);
+        waiting.count()
+    }
+
     pub(crate) fn figures(&self) -> Figures {
         let counts = &self.counts;
         Figures {
@@ -365,12 +408,8 @@ impl Model {
             offline: self.offline.len(),
             free: self.free.len(),
             idle: self.idle.len(),
-            held: self
-                .blocks
-                .iter()
-                .filter(|block| block.references > 0)
-                .count(),
-            quarantined: 0,
+            held: self.held() - self.quarantined(),
+            quarantined: self.quarantined(),
             reserved: self.reserved,
             available: self.available(),
             hits: counts.hits,
@@ -424,7 +463,7 @@ impl Model {
     pub(crate) fn check(&self) {
         let figures = self.figures();
         assert_eq!(
-            figures.free + figures.idle + figures.held,
+            figures.free + figures.idle + figures.held + figures.quarantined,
             figures.capacity,
             "the model lost a block"
         );
@@ -493,12 +532,17 @@ impl Model {
             });
         }
         if more > self.available() {
-            return Err(Refusal::Shortfall {
-                needed: more,
-                available: self.available(),
-            });
+            return Err(self.shortfall(more, self.available()));
         }
         Ok(())
+    }
+
+    pub(crate) fn shortfall(&self, needed: usize, available: usize) -> Refusal {
+        Refusal::Shortfall {
+            needed,
+            available,
+            quarantined: self.quarantined(),
+        }
     }
 
     /// `reserve` for `held = 0`, `grow` otherwise. Answers the new length.
@@ -855,10 +899,7 @@ impl Model {
         let to = u32::try_from(self.limit - n).expect("a limit is an id");
         let needed = self.free.range(to..).count() + self.idle.range(to..).count();
         if needed > self.available() {
-            return Err(Unmoved::Short {
-                needed,
-                available: self.available(),
-            });
+            return Err(Unmoved::Short(self.shortfall(needed, self.available())));
         }
         self.limit -= n;
         let findable = |id: &u32| {
@@ -927,12 +968,8 @@ impl Model {
     }
 
     pub(crate) fn release(&mut self, line: Line) {
-        for (at, &id) in line.table.iter().enumerate().rev() {
+        for id in line.references(0..line.table.len()) {
             self.let_go(id);
-            match line.found.get(at) {
-                Some(&found) if found != id => self.let_go(found),
-                _ => {}
-            }
         }
         for &id in line.head.iter().rev() {
             self.let_go(id);
@@ -941,12 +978,7 @@ impl Model {
 
     pub(crate) fn fork(&mut self, line: &Line) -> Line {
         self.hold_again(&line.head);
-        self.hold_again(&line.table);
-        for (id, found) in line.table.iter().zip(&line.found) {
-            if id != found {
-                self.hold_again(&[*found]);
-            }
-        }
+        self.hold_again(&line.references(0..line.table.len()));
         line.clone()
     }
 
@@ -977,6 +1009,7 @@ impl Model {
             table,
             found,
             adrift,
+            left: Vec::new(),
         })
     }
 
@@ -1152,22 +1185,15 @@ impl Model {
         let own = line.table[line.found.len()];
         let under = line.under();
         let place = (under, page);
-        if self.block(own).node.is_some() {
-            // Another owner of the block published it.
-            if self.content.get(&place) != Some(&own) {
-                return Err(Stop::Gap);
-            }
-            line.found.push(own);
-            return Ok(false);
-        }
-        if let Some(&known) = self.content.get(&place) {
+        let known = self.content.get(&place).copied();
+        if let Some(known) = known.filter(|&known| known != own) {
             self.pay(known, promise)?;
             self.hit(under, known);
             line.found.push(known);
             return Ok(false);
         }
-        if self.block(own).references > 1 {
-            // Its other owners do not hold what it would hang under.
+        // Its other owners do not hold what it would hang under. And what was taken back after it was published is published once.
+        if self.block(own).references > 1 || self.block(own).node.is_some() {
             return Err(Stop::Shared);
         }
         if self.is_above(own) {
@@ -1226,6 +1252,16 @@ impl Model {
 
 /// For what is built on the pool.
 #[allow(dead_code, reason = "the pool's own test needs none of it")]
+impl Line {
+    /// What hangs behind the first places of the table hangs under these, or is below the last one found.
+    pub(crate) fn path(&self, places: usize) -> Vec<u32> {
+        let beside = (0..places).map(|at| self.beside(at).unwrap_or(self.table[at]));
+        beside.collect()
+    }
+}
+
+/// For what is built on the pool.
+#[allow(dead_code, reason = "the pool's own test needs none of it")]
 impl Model {
     pub(crate) fn references(&self, id: u32) -> usize {
         self.block(id).references
@@ -1250,6 +1286,23 @@ impl Model {
         };
         path.push(id);
         path
+    }
+
+    /// Whether a device may be the only one who still touches it.
+    pub(crate) fn is_quarantined(&self, id: u32) -> bool {
+        let block = self.block(id);
+        block.fences > 0 && block.fences == block.references
+    }
+
+    /// A reference becomes a fence's.
+    pub(crate) fn fence_in(&mut self, id: u32) {
+        self.block_mut(id).fences += 1;
+    }
+
+    /// A fence has passed: what it held is given back.
+    pub(crate) fn fence_out(&mut self, id: u32) {
+        self.block_mut(id).fences -= 1;
+        self.let_go(id);
     }
 
     /// Sets aside what was asked for before.

@@ -2,20 +2,25 @@
 //!
 //! As in `tests/model/ops.rs`, calls name what they act on by small numbers, so that any list of them means something.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kvblock::{
     Admit, AdmitError, AppendError, AttachError, BlockPool, BranchError, Budget, ComputedError,
-    Contents, CopyTicket, DetachError, Detached, Growth, Handle, Holder, PoolConfig, Prompt, Proof,
-    ReadError, Sequences, SequencesConfig, Stale, Step, TokensError, TruncateError,
+    Contents, CopyTicket, DetachError, Detached, ExtraKey, Growth, Handle, Holder, InTransit,
+    KvFormat, Namespace, PoolConfig, Proof, ReadError, Sequences, SequencesConfig, Stale, Step,
+    TokensError, TruncateError,
 };
 
+use crate::fences::{FenceCall, Lanes};
+use crate::memory::Memory;
 use crate::ops::{
-    Asked, Driver, Keys, Op, Place, Setup, Symbol, Tally, Wrong, config, engine_key, figures,
-    index, numbers, prompt, question, refused, tokens_of, wrong_length,
+    Asked, Driver, Keys, Op, Place, Setup, Slices, Symbol, Tally, Wrong, config, engine_key,
+    figures, index, numbers, prompt, question, refused, tokens_of, wrong_length,
 };
 use crate::reference::{Model, PLACES, Text};
 use crate::registry::{self, Asking, Fault, Grown, Name, Registry, Sequence, TicketName};
+use crate::transfers::{TransferCall, World};
+use crate::transit::Hindrance;
 
 /// Registries over the pool.
 pub(crate) const REGISTRIES: usize = 2;
@@ -62,7 +67,7 @@ pub(crate) enum Aim {
 }
 
 impl Aim {
-    fn of(self, end: usize) -> usize {
+    pub(crate) fn of(self, end: usize) -> usize {
         match self {
             Self::At(at) => usize::from(at) % (end + 1),
             Self::Over(more) => end.saturating_add(more),
@@ -104,6 +109,8 @@ pub(crate) enum Call {
     CopyTable(Who, Aim),
     Slots(Who, Aim, Aim),
     Victims(Vec<Who>, usize),
+    Fence(FenceCall),
+    Transfer(TransferCall),
 }
 
 /// Runs the calls, each on the registry beside it, on a new pool and a new model. Panics where they differ.
@@ -133,131 +140,37 @@ pub(crate) fn run(scheduling: &Scheduling, calls: &[(u8, Call)]) -> Tally {
 }
 
 /// A registry and its twin.
-struct Twin {
-    real: Sequences,
-    model: Registry,
+pub(crate) struct Twin {
+    pub(crate) real: Sequences,
+    pub(crate) model: Registry,
     /// In the order of their admission.
-    living: Vec<(Handle, Name)>,
+    pub(crate) living: Vec<(Handle, Name)>,
 }
 
-struct Scene<'p> {
-    scheduling: Scheduling,
-    under: Driver<'p>,
-    twins: Vec<Twin>,
+pub(crate) struct Scene<'p> {
+    pub(crate) scheduling: Scheduling,
+    pub(crate) under: Driver<'p>,
+    pub(crate) twins: Vec<Twin>,
     /// Ended or not; which registry, which twin.
-    handles: Vec<(Handle, usize, Name)>,
-    tickets: Vec<(CopyTicket, usize, TicketName, registry::Copy)>,
-    detached: Vec<(Detached, Sequence, Name)>,
-    step: Step,
-    epochs: BTreeSet<u64>,
-    memory: Memory,
-}
-
-/// What a device's memory would hold if the engine did what it is told: each write leaves a mark of its own. The model of the registry
-/// shares its author's view of when a block may be written; this does not.
-#[derive(Default)]
-struct Memory {
-    block_size: usize,
-    marks: Vec<u64>,
-    last: u64,
-    /// What each sequence wrote or found, position by position.
-    written: BTreeMap<Name, Vec<u64>>,
-    /// What was to be copied.
-    copied: BTreeMap<(usize, TicketName), Vec<u64>>,
-    /// What findable blocks held when they became findable.
-    sealed: BTreeMap<(u32, u64), Vec<u64>>,
-}
-
-impl Memory {
-    fn block(&mut self, id: u32) -> &mut [u64] {
-        let first = usize::try_from(id).expect("an id is an index") * self.block_size;
-        &mut self.marks[first..][..self.block_size]
-    }
-
-    fn mark(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    fn write(&mut self, slot: i64) -> u64 {
-        let mark = self.mark();
-        self.marks[usize::try_from(slot).expect("a slot is an index")] = mark;
-        mark
-    }
-
-    /// What the table shows.
-    fn read(&self, table: &[u32], positions: core::ops::Range<usize>) -> Vec<u64> {
-        let slots = positions.map(|position| registry::slot(table, position, self.block_size));
-        slots
-            .map(|slot| self.marks[usize::try_from(slot).expect("a slot is an index")])
-            .collect()
-    }
-
-    /// Zeroes and copies, then writes, as the step says.
-    fn step(&mut self, on: usize, grown: &Grown, writers: &[(Name, usize)]) {
-        for &id in &grown.fresh {
-            self.block(id).fill(0);
-        }
-        for &(ticket, copy) in &grown.copies {
-            let content = self.block(copy.src)[..copy.positions].to_vec();
-            self.block(copy.dst)[..copy.positions].copy_from_slice(&content);
-            self.copied.insert((on, ticket), content);
-        }
-        let mut slots = grown.slots.iter();
-        for &(name, n) in writers {
-            for _ in 0..n {
-                let mark = self.write(*slots.next().expect("a slot for each position"));
-                self.written.entry(name).or_default().push(mark);
-            }
-        }
-        assert_eq!(slots.next(), None, "slots of nobody");
-    }
-
-    /// The copy is done at last: both ends must still be what they were.
-    fn copied(&mut self, key: (usize, TicketName), copy: registry::Copy) {
-        let content = self.copied.remove(&key).expect("it was pending");
-        for id in [copy.src, copy.dst] {
-            assert_eq!(
-                self.block(id)[..copy.positions],
-                content,
-                "{copy:?}: an end was written to"
-            );
-        }
-    }
-
-    /// Anybody may write to free blocks. What sequences and the cache have must still be there.
-    fn check(&mut self, pool: &Model, twins: &[Twin], detached: &[(Detached, Sequence, Name)]) {
-        for id in pool.free() {
-            let mark = self.mark();
-            self.block(id).fill(mark);
-        }
-        let living = twins.iter().flat_map(|twin| &twin.model.sequences);
-        let living = living.map(|(&name, sequence)| (name, sequence));
-        let detached = detached.iter().map(|(_, sequence, name)| (*name, sequence));
-        for (name, sequence) in living.chain(detached) {
-            let got = self.read(sequence.table(), 0..sequence.positions());
-            assert_eq!(
-                Some(&got),
-                self.written.get(&name),
-                "what sequence {name} wrote is gone"
-            );
-        }
-        let findable = pool.findable();
-        self.sealed.retain(|copy, _| findable.contains_key(copy));
-        for &copy in findable.keys() {
-            let now = self.block(copy.0).to_vec();
-            let then = self.sealed.entry(copy).or_insert_with(|| now.clone());
-            assert_eq!(*then, now, "findable block {copy:?} was written to");
-        }
-    }
+    pub(crate) handles: Vec<(Handle, usize, Name)>,
+    pub(crate) tickets: Vec<(CopyTicket, usize, TicketName, registry::Copy)>,
+    pub(crate) detached: Vec<(Detached, Sequence, Name)>,
+    pub(crate) step: Step,
+    pub(crate) epochs: BTreeSet<u64>,
+    pub(crate) memory: Memory,
+    pub(crate) lanes: Lanes,
+    pub(crate) world: World,
 }
 
 impl<'p> Scene<'p> {
     fn new(scheduling: &Scheduling, pool: &'p BlockPool, other: &'p BlockPool) -> Self {
         let setup = scheduling.pool;
         let twin = |first: Name| {
-            let config =
+            let mut config =
                 SequencesConfig::new(scheduling.max_sequences).watermark(scheduling.watermark);
+            if first == 1 {
+                config = config.format(layout(setup.block_size, 1));
+            }
             Twin {
                 real: Sequences::new(pool.clone(), &config).expect("a sound configuration"),
                 model: Registry::new(
@@ -266,6 +179,7 @@ impl<'p> Scene<'p> {
                     scheduling.max_sequences,
                     scheduling.watermark,
                     setup.proof == Proof::Digest,
+                    first == 1,
                 ),
                 living: Vec::new(),
             }
@@ -279,20 +193,18 @@ impl<'p> Scene<'p> {
             detached: Vec::new(),
             step: Step::default(),
             epochs: BTreeSet::new(),
-            memory: Memory {
-                block_size: setup.block_size,
-                marks: vec![0; setup.blocks * setup.block_size],
-                ..Memory::default()
-            },
+            memory: Memory::new(setup.blocks, setup.block_size),
+            lanes: Lanes::new(pool, other),
+            world: World::new(pool, setup.blocks),
         }
     }
 
-    fn saw(&mut self, what: &'static str) {
+    pub(crate) fn saw(&mut self, what: &'static str) {
         self.under.saw(what);
     }
 
     /// The handle that a call names, and who that is in the model of this registry, if it is anybody.
-    fn who(&self, on: usize, who: Who) -> Option<(Handle, Name)> {
+    pub(crate) fn who(&self, on: usize, who: Who) -> Option<(Handle, Name)> {
         match who {
             Who::Living(which) => {
                 let living = &self.twins[on].living;
@@ -307,7 +219,7 @@ impl<'p> Scene<'p> {
     }
 
     /// A sequence has begun.
-    fn met(&mut self, on: usize, handle: Handle, name: Name) {
+    pub(crate) fn met(&mut self, on: usize, handle: Handle, name: Name) {
         assert!(
             self.epochs.insert(handle.epoch()),
             "{handle:?} had been given before"
@@ -327,7 +239,7 @@ impl<'p> Scene<'p> {
     }
 
     /// A sequence has ended.
-    fn parted(&mut self, on: usize, handle: Handle) {
+    pub(crate) fn parted(&mut self, on: usize, handle: Handle) {
         self.twins[on].living.retain(|(other, _)| *other != handle);
     }
 
@@ -361,6 +273,8 @@ impl<'p> Scene<'p> {
             Call::CopyTable(who, aim) => self.copy_table(on, who, aim),
             Call::Slots(who, from, to) => self.slots(on, who, from, to),
             Call::Victims(ref order, need) => self.victims(on, order, need),
+            Call::Fence(ref call) => self.fence_call(on, call),
+            Call::Transfer(ref call) => self.transfer_call(on, call),
         }
     }
 
@@ -370,36 +284,9 @@ impl<'p> Scene<'p> {
         let slices = self.under.prompt_slices(&request.asked);
         let extra = slices.extra_keys();
         let name = self.under.name(request.asked.name);
-        let full_hit = request.asked.full_hit;
-        let asking = Asking {
-            question: question(name, &slices, full_hit),
-            growth: request.growth,
-            conservative: request.conservative,
-            insert: request.insert,
-            returning: request.returning,
-            label: u64::from(request.label),
-        };
-        let prompt: Prompt<'_> = prompt(
-            &self.under.names[usize::from(name)],
-            &slices,
-            &extra,
-            full_hit,
-        );
-        let growth = match request.growth {
-            registry::Growth::Cap(positions) => Growth::Cap(positions),
-            registry::Growth::Ahead(blocks) => Growth::Ahead(blocks),
-            registry::Growth::OnDemand => Growth::OnDemand,
-        };
-        let budget = if request.conservative {
-            Budget::Conservative
-        } else {
-            Budget::Physical
-        };
-        let real = Admit::new(prompt, growth)
-            .budget(budget)
-            .insert(request.insert)
-            .returning(request.returning)
-            .label(u64::from(request.label));
+        let asking = asking(name, &slices, request);
+        let namespace = &self.under.names[usize::from(name)];
+        let real = admission(namespace, &slices, &extra, request);
         let twin = &mut self.twins[on];
         let predicted = twin.model.check(&self.under.model, &asking);
         let got = twin.real.check(&real).map(|cost| {
@@ -508,7 +395,7 @@ impl<'p> Scene<'p> {
     }
 
     /// Compares what a step says, and keeps its tickets.
-    fn stepped(
+    pub(crate) fn stepped(
         &mut self,
         on: usize,
         grown: Grown,
@@ -586,6 +473,7 @@ impl<'p> Scene<'p> {
                 self.saw(match expected {
                     Fault::Stale => "append to nobody",
                     Fault::CapReached { .. } => "append beyond the cap",
+                    Fault::InTransit(_) => "append in a transfer",
                     _ => "append refused",
                 });
             }
@@ -723,6 +611,7 @@ impl<'p> Scene<'p> {
                 asked: beyond.asked,
                 positions: beyond.positions,
             },
+            ComputedError::InTransit(error) => in_transit(error),
             other => panic!("{other:?}"),
         });
         let full = full_index(&self.scheduling, twin, handle, name, &self.under.model);
@@ -740,16 +629,8 @@ impl<'p> Scene<'p> {
         };
         let twin = &mut self.twins[on];
         let to = aim.of(twin.model.positions(name));
-        let got = twin.real.truncate(handle, to).map_err(|error| match error {
-            TruncateError::Stale(Stale) => Fault::Stale,
-            TruncateError::Beyond(beyond) => Fault::Beyond {
-                asked: beyond.asked,
-                positions: beyond.positions,
-            },
-            TruncateError::Refused(error) => refusal(error),
-            other => panic!("{other:?}"),
-        });
-        let expected = twin.model.truncate(&mut self.under.model, name, to);
+        let got = twin.real.truncate(handle, to).map_err(truncate_fault);
+        let expected = (twin.model).truncate(&mut self.under.model, name, to, None);
         assert_eq!(got, expected, "truncate({to})");
         if expected.is_ok() {
             self.memory.written.entry(name).or_default().truncate(to);
@@ -784,6 +665,7 @@ impl<'p> Scene<'p> {
                 let got = match got {
                     BranchError::Stale(Stale) => Fault::Stale,
                     BranchError::Refused(error) => refusal(error),
+                    BranchError::InTransit(error) => in_transit(error),
                     BranchError::TooManySequences(error) => {
                         Fault::TooManySequences { max: error.max }
                     }
@@ -798,6 +680,7 @@ impl<'p> Scene<'p> {
                 self.saw(match expected {
                     Fault::Refused(_) => "fork refused",
                     Fault::Stale => "fork of nobody",
+                    Fault::InTransit(_) => "fork in a transfer",
                     _ => "no slot for a fork",
                 });
             }
@@ -826,6 +709,15 @@ impl<'p> Scene<'p> {
             Ok(()) => "copy done",
             Err(_) => "ticket twice, or of another registry",
         });
+    }
+
+    pub(crate) fn full_index_of(&self, on: usize, handle: Handle, name: Name) -> Option<usize> {
+        let twin = &self.twins[on];
+        full_index(&self.scheduling, twin, handle, name, &self.under.model)
+    }
+
+    pub(crate) fn full_index_now(&self, on: usize) -> Option<usize> {
+        full_index_now(&self.scheduling, &self.twins[on], &self.under.model)
     }
 
     fn adopt(&mut self, on: usize, who: Who) {
@@ -870,7 +762,7 @@ impl<'p> Scene<'p> {
         let full = full_index_now(&self.scheduling, twin, &self.under.model);
         let expected = twin
             .model
-            .release(&mut self.under.model, name, preempt, full);
+            .release(&mut self.under.model, name, preempt, None, full);
         assert_eq!(got.map_err(|Stale| Fault::Stale), expected, "release");
         if expected.is_ok() {
             self.parted(on, handle);
@@ -887,6 +779,7 @@ impl<'p> Scene<'p> {
         let got = twin.real.detach(handle).map_err(|error| match error {
             DetachError::Stale(Stale) => Fault::Stale,
             DetachError::CopyPending(_) => Fault::CopyPending,
+            DetachError::InTransit(error) => in_transit(error),
             other => panic!("{other:?}"),
         });
         match (got, twin.model.detach(name)) {
@@ -895,8 +788,14 @@ impl<'p> Scene<'p> {
                 self.parted(on, handle);
                 self.saw("detached");
             }
-            (Err(Fault::Stale), Err(Fault::Stale)) => {}
-            (Err(Fault::CopyPending), Err(Fault::CopyPending)) => self.saw("detach refused"),
+            (Err(got), Err(expected)) => {
+                assert_eq!(got, expected, "detach");
+                self.saw(match expected {
+                    Fault::CopyPending => "detach refused",
+                    Fault::InTransit(_) => "detach in a transfer",
+                    _ => "detach of nobody",
+                });
+            }
             (got, expected) => panic!("detach: {:?}, expected {expected:?}", got.map(|_| ())),
         }
     }
@@ -1039,12 +938,21 @@ impl<'p> Scene<'p> {
         let mut holders: Vec<&dyn Holder> = Vec::new();
         holders.extend(self.twins.iter().map(|twin| &twin.real as &dyn Holder));
         holders.extend(self.detached.iter().map(|(real, ..)| real as &dyn Holder));
+        holders.extend(self.lanes.own.iter().map(|(lane, _)| lane as &dyn Holder));
+        holders.push(&self.world.leases.0);
         self.under.check_beside(&holders);
+        self.lanes.check();
+        self.world.check();
         for twin in &self.twins {
             check_twin(twin, &self.under.model);
         }
-        self.memory
-            .check(&self.under.model, &self.twins, &self.detached);
+        self.memory.check(
+            &self.under.model,
+            &self.twins,
+            &self.detached,
+            &self.lanes,
+            &self.world,
+        );
         for (on, twin) in self.twins.iter().enumerate() {
             let mut others = self.under.holders();
             others.extend(
@@ -1085,10 +993,15 @@ impl<'p> Scene<'p> {
             drop(real);
             model.give_back(&mut self.under.model);
         }
-        for twin in self.twins.drain(..) {
+        self.end_imports(true);
+        for (on, twin) in self.twins.drain(..).enumerate() {
             drop(twin.real);
             twin.model.close(&mut self.under.model);
+            self.world.drop_loads(&mut self.under.model, on);
         }
+        self.end_imports(false);
+        self.world.close(&mut self.under.model);
+        Self::drop_lanes(self.lanes, &mut self.under.model);
         self.under.finish();
         self.under.tally
     }
@@ -1114,6 +1027,8 @@ fn check_twin(twin: &Twin, pool: &Model) {
         used_positions: report.used_positions,
         unused_positions: report.unused_positions,
         pending_copies: report.pending_copies,
+        loading: report.loading,
+        duplicated: report.duplicated,
         physical: report.physical,
         conservative: report.conservative,
         watermark: report.watermark,
@@ -1122,6 +1037,8 @@ fn check_twin(twin: &Twin, pool: &Model) {
         preemptions: report.preemptions,
         refused_appends: report.refused_appends,
         copies: report.copies,
+        imports: report.imports,
+        exports: report.exports,
         adopted: report.adopted,
         unpublished: report.publishing_ended,
     };
@@ -1179,6 +1096,49 @@ fn check_twin(twin: &Twin, pool: &Model) {
     }
 }
 
+/// What is asked of the model.
+pub(crate) fn asking<'a>(name: u8, slices: &'a Slices, request: &Request) -> Asking<'a> {
+    Asking {
+        question: question(name, slices, request.asked.full_hit),
+        growth: request.growth,
+        conservative: request.conservative,
+        insert: request.insert,
+        returning: request.returning,
+        label: u64::from(request.label),
+    }
+}
+
+/// And what is asked of the registry.
+pub(crate) fn admission<'a>(
+    namespace: &'a Namespace,
+    slices: &'a Slices,
+    extra: &'a [ExtraKey],
+    request: &Request,
+) -> Admit<'a> {
+    let growth = match request.growth {
+        registry::Growth::Cap(positions) => Growth::Cap(positions),
+        registry::Growth::Ahead(blocks) => Growth::Ahead(blocks),
+        registry::Growth::OnDemand => Growth::OnDemand,
+    };
+    let budget = if request.conservative {
+        Budget::Conservative
+    } else {
+        Budget::Physical
+    };
+    let prompt = prompt(namespace, slices, extra, request.asked.full_hit);
+    Admit::new(prompt, growth)
+        .budget(budget)
+        .insert(request.insert)
+        .returning(request.returning)
+        .label(u64::from(request.label))
+}
+
+/// How blocks are laid out; by what their elements are.
+pub(crate) fn layout(block_size: usize, element: u32) -> KvFormat {
+    let element = kvblock::ElementType::new(element);
+    KvFormat::new(block_size, element, [60, 40]).expect("two planes")
+}
+
 /// Where publishing stopped for lack of a place in the index, which only the library can know: as many blocks of this call as it
 /// published before. `None` where keys differ.
 fn full_index(
@@ -1208,11 +1168,11 @@ fn full_index_now(scheduling: &Scheduling, twin: &Twin, pool: &Model) -> Option<
     usize::try_from(published).ok()
 }
 
-fn refusal(error: kvblock::Refused) -> Fault {
+pub(crate) fn refusal(error: kvblock::Refused) -> Fault {
     Fault::Refused(refused(Err(error)).expect_err("it is an error"))
 }
 
-fn admit_fault(error: AdmitError) -> Fault {
+pub(crate) fn admit_fault(error: AdmitError) -> Fault {
     match error {
         AdmitError::Refused(error) => refusal(error),
         AdmitError::LengthMismatch(error) => Fault::Length(wrong_length(error)),
@@ -1221,14 +1181,38 @@ fn admit_fault(error: AdmitError) -> Fault {
     }
 }
 
-fn append_fault(error: AppendError) -> Fault {
+pub(crate) fn append_fault(error: AppendError) -> Fault {
     match error {
         AppendError::Stale(Stale) => Fault::Stale,
         AppendError::Refused(error) => refusal(error),
+        AppendError::InTransit(error) => in_transit(error),
         AppendError::CapReached(error) => Fault::CapReached {
             cap: error.cap,
             asked: error.asked,
         },
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn in_transit(error: InTransit) -> Fault {
+    Fault::InTransit(match error {
+        InTransit::Loading { arrived } => Hindrance::Loading { arrived },
+        InTransit::Uncommitted => Hindrance::Uncommitted,
+        InTransit::Leaving => Hindrance::Leaving,
+        InTransit::Moved => Hindrance::Moved,
+        other => panic!("{other:?}"),
+    })
+}
+
+pub(crate) fn truncate_fault(error: TruncateError) -> Fault {
+    match error {
+        TruncateError::Stale(Stale) => Fault::Stale,
+        TruncateError::Beyond(beyond) => Fault::Beyond {
+            asked: beyond.asked,
+            positions: beyond.positions,
+        },
+        TruncateError::InTransit(error) => in_transit(error),
+        TruncateError::Refused(error) => refusal(error),
         other => panic!("{other:?}"),
     }
 }

@@ -4,9 +4,14 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
+use std::rc::Rc;
+
+use crate::lanes::Waiting;
 use crate::reference::{
     self, Hand, Line, Model, Outcome, Page, Part, Question, Refusal, Stop, Text, WrongLength,
 };
+use crate::traffic::Import;
+use crate::transit::{Hindrance, Transit};
 
 /// A sequence's name in the model; never used twice.
 pub(crate) type Name = u64;
@@ -26,12 +31,62 @@ pub(crate) enum Fault {
     Stale,
     Refused(Refusal),
     CopyPending,
-    CapReached { cap: usize, asked: usize },
-    NotNext { at: usize, known: usize },
-    Beyond { asked: usize, positions: usize },
+    CapReached {
+        cap: usize,
+        asked: usize,
+    },
+    NotNext {
+        at: usize,
+        known: usize,
+    },
+    Beyond {
+        asked: usize,
+        positions: usize,
+    },
     Length(WrongLength),
-    TooManySequences { max: usize },
-    TooShort { needed: usize, got: usize },
+    TooManySequences {
+        max: usize,
+    },
+    TooShort {
+        needed: usize,
+        got: usize,
+    },
+    OutOfRange {
+        block: u32,
+        capacity: usize,
+    },
+    InTransit(Hindrance),
+    WrongPool,
+    OwnerTaken {
+        owner: u64,
+    },
+    AlreadyOver {
+        deadline: u64,
+        now: u64,
+    },
+    OverBudget {
+        needed: usize,
+        left: usize,
+    },
+    LeaseEnded,
+    TooManyWriters {
+        asked: usize,
+    },
+    Incompatible,
+    OtherNamespace,
+    UnknownFormat,
+    SourceTaken,
+    TooManyBytes {
+        asked: u64,
+        in_flight: u64,
+        max: u64,
+    },
+    NotArrived {
+        arrived: usize,
+        expected: usize,
+        left: usize,
+    },
+    MoveAborted,
 }
 
 impl From<Refusal> for Fault {
@@ -127,6 +182,8 @@ pub(crate) struct Figures {
     pub(crate) used_positions: usize,
     pub(crate) unused_positions: usize,
     pub(crate) pending_copies: usize,
+    pub(crate) loading: usize,
+    pub(crate) duplicated: usize,
     pub(crate) physical: usize,
     pub(crate) conservative: usize,
     pub(crate) watermark: usize,
@@ -135,36 +192,39 @@ pub(crate) struct Figures {
     pub(crate) preemptions: u64,
     pub(crate) refused_appends: u64,
     pub(crate) copies: u64,
+    pub(crate) imports: u64,
+    pub(crate) exports: u64,
     pub(crate) adopted: u64,
     pub(crate) unpublished: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
-    line: Line,
-    tokens: Vec<u32>,
+    pub(crate) line: Line,
+    pub(crate) tokens: Vec<u32>,
     /// One for each block that is full and known.
-    extra: Vec<u128>,
-    positions: usize,
-    computed: usize,
-    growth: Growth,
+    pub(crate) extra: Vec<u128>,
+    pub(crate) positions: usize,
+    pub(crate) computed: usize,
+    pub(crate) growth: Growth,
     /// The most positions in all.
-    cap: usize,
+    pub(crate) cap: usize,
     /// Credits for blocks to come.
-    promise: usize,
+    pub(crate) promise: usize,
     /// A credit for the copy of its tail.
-    copy_credit: bool,
-    conservative: bool,
-    insert: bool,
+    pub(crate) copy_credit: bool,
+    pub(crate) conservative: bool,
+    pub(crate) insert: bool,
     /// It publishes no further.
-    ended: bool,
+    pub(crate) ended: bool,
     /// Whether its blocks come with chain keys.
-    keyed: Option<bool>,
-    label: u64,
+    pub(crate) keyed: Option<bool>,
+    pub(crate) label: u64,
     /// Entries of the table from here on changed since it was last read.
-    changed_from: usize,
+    pub(crate) changed_from: usize,
     /// What is in its partial tail behind the copied or hit part was written by this sequence, and nobody joined since.
-    open: bool,
+    pub(crate) open: bool,
+    pub(crate) transit: Transit,
 }
 
 impl Sequence {
@@ -211,21 +271,34 @@ impl Sequence {
     }
 
     /// Gives everything back.
-    pub(crate) fn give_back(self, pool: &mut Model) {
+    pub(crate) fn give_back(mut self, pool: &mut Model) {
+        let line = core::mem::replace(&mut self.line, Line::new(0));
+        pool.release(line);
+        self.leave(pool);
+    }
+
+    /// Gives everything back, the blocks when a fence has passed.
+    pub(crate) fn give_back_after(mut self, pool: &mut Model, lane: &mut Waiting, fence: u64) {
+        let all = 0..self.line.table.len();
+        lane.release(pool, fence, self.line.references(all));
+        self.leave(pool);
+    }
+
+    fn leave(&mut self, pool: &mut Model) {
+        self.leave_transit(pool);
         pool.give_back(self.credits());
-        pool.release(self.line);
     }
 }
 
 /// The registry's twin.
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
-    block_size: usize,
+    pub(crate) block_size: usize,
     max: usize,
     watermark: usize,
     /// The pool keeps digests of tokens.
-    digests: bool,
-    hand: Hand,
+    pub(crate) digests: bool,
+    pub(crate) hand: Hand,
     pub(crate) sequences: BTreeMap<Name, Sequence>,
     tickets: BTreeMap<TicketName, Ticket>,
     next: u64,
@@ -234,9 +307,15 @@ pub(crate) struct Registry {
     pub(crate) preemptions: u64,
     pub(crate) refused_appends: u64,
     pub(crate) copies: u64,
+    pub(crate) imports: u64,
+    pub(crate) exports: u64,
     pub(crate) adopted: u64,
     /// Sequences whose publishing ended.
     pub(crate) unpublished: u64,
+    /// It knows how blocks are laid out.
+    pub(crate) formatted: bool,
+    /// Imports that it began.
+    pub(crate) loads: Vec<Rc<Import>>,
 }
 
 /// What a table is to be long enough for.
@@ -270,6 +349,7 @@ impl Registry {
         max: usize,
         watermark: usize,
         digests: bool,
+        formatted: bool,
     ) -> Self {
         Self {
             block_size,
@@ -286,8 +366,12 @@ impl Registry {
             preemptions: 0,
             refused_appends: 0,
             copies: 0,
+            imports: 0,
+            exports: 0,
             adopted: 0,
             unpublished: 0,
+            formatted,
+            loads: Vec::new(),
         }
     }
 
@@ -296,11 +380,11 @@ impl Registry {
         self.next
     }
 
-    fn get(&self, name: Name) -> Result<&Sequence, Fault> {
+    pub(crate) fn get(&self, name: Name) -> Result<&Sequence, Fault> {
         self.sequences.get(&name).ok_or(Fault::Stale)
     }
 
-    fn get_mut(&mut self, name: Name) -> Result<&mut Sequence, Fault> {
+    pub(crate) fn get_mut(&mut self, name: Name) -> Result<&mut Sequence, Fault> {
         self.sequences.get_mut(&name).ok_or(Fault::Stale)
     }
 
@@ -347,7 +431,7 @@ impl Registry {
         let needed = cost.fresh + promised + seen.idle;
         let available = pool.available().saturating_sub(self.watermark);
         if needed > available {
-            return Err(Refusal::Shortfall { needed, available }.into());
+            return Err(pool.shortfall(needed, available).into());
         }
         Ok(cost)
     }
@@ -367,9 +451,22 @@ impl Registry {
         }
         let available = capacity.saturating_sub(self.committed());
         if conservative && needed > available {
-            return Err(Refusal::Shortfall { needed, available }.into());
+            return Err(pool.shortfall(needed, available).into());
         }
         Ok(())
+    }
+
+    /// The same, and a refusal is counted.
+    pub(crate) fn check_counted(
+        &self,
+        pool: &mut Model,
+        asking: &Asking<'_>,
+    ) -> Result<Cost, Fault> {
+        self.check(pool, asking).inspect_err(|fault| {
+            if let Fault::Refused(refusal) = *fault {
+                pool.count_refusal(refusal);
+            }
+        })
     }
 
     pub(crate) fn admit(
@@ -377,11 +474,7 @@ impl Registry {
         pool: &mut Model,
         asking: &Asking<'_>,
     ) -> Result<(Name, usize, usize), Fault> {
-        let cost = self.check(pool, asking).inspect_err(|fault| {
-            if let Fault::Refused(refusal) = *fault {
-                pool.count_refusal(refusal);
-            }
-        })?;
+        let cost = self.check_counted(pool, asking)?;
         let Question { tokens, extra, .. } = asking.question;
         pool.set_aside(cost.hit_idle + cost.fresh + cost.promised);
         let mut promise = cost.hit_idle + cost.fresh;
@@ -431,6 +524,7 @@ impl Registry {
             label: asking.label,
             changed_from: 0,
             open: true,
+            transit: Transit::None,
         };
         let name = self.draw();
         self.sequences.insert(name, sequence);
@@ -440,7 +534,7 @@ impl Registry {
     // ---- growth
 
     /// Whether nobody refers to a block but one sequence, and pending copies into it that end before an offset.
-    fn is_alone_from(&self, pool: &Model, id: u32, offset: usize) -> bool {
+    pub(crate) fn is_alone_from(&self, pool: &Model, id: u32, offset: usize) -> bool {
         let into = self.tickets.values().filter(|ticket| {
             let copy = ticket.copy;
             copy.dst == id && copy.positions <= offset
@@ -469,6 +563,9 @@ impl Registry {
             }
             Until::Cover(positions) => (sequence.positions, positions.max(sequence.positions)),
         };
+        if reach > sequence.positions {
+            sequence.check_growth()?;
+        }
         if reach > sequence.cap {
             return Err(Fault::CapReached {
                 cap: sequence.cap,
@@ -488,6 +585,9 @@ impl Registry {
         }
         let entries = blocks.saturating_sub(sequence.line.table.len());
         let copy = end > sequence.positions && self.must_copy(pool, sequence);
+        if copy {
+            sequence.check_loaded(self.block_size)?;
+        }
         let promised = entries.min(sequence.promise);
         let need = Need {
             end,
@@ -497,11 +597,7 @@ impl Registry {
             unpaid: entries - promised + usize::from(copy && !sequence.copy_credit),
         };
         if need.unpaid > pool.available() {
-            return Err(Refusal::Shortfall {
-                needed: need.unpaid,
-                available: pool.available(),
-            }
-            .into());
+            return Err(pool.shortfall(need.unpaid, pool.available()).into());
         }
         Ok(need)
     }
@@ -663,6 +759,7 @@ impl Registry {
         n: usize,
         full_at: Option<usize>,
     ) -> Result<Outcome, Fault> {
+        let size = self.block_size;
         let sequence = self.get_mut(name)?;
         if n > sequence.positions {
             return Err(Fault::Beyond {
@@ -670,12 +767,20 @@ impl Registry {
                 positions: sequence.positions,
             });
         }
+        if n > sequence.computed {
+            sequence.check_loaded(size)?;
+        }
         sequence.computed = sequence.computed.max(n);
         Ok(self.publish(pool, name, full_at))
     }
 
     /// Publishes what is sealed.
-    fn publish(&mut self, pool: &mut Model, name: Name, full_at: Option<usize>) -> Outcome {
+    pub(crate) fn publish(
+        &mut self,
+        pool: &mut Model,
+        name: Name,
+        full_at: Option<usize>,
+    ) -> Outcome {
         let mut outcome = Outcome {
             stored: 0,
             duplicates: 0,
@@ -685,7 +790,8 @@ impl Registry {
         let sequence = self.sequences.get_mut(&name).expect("it was found");
         let sealed = sequence.known().min(sequence.computed) / size;
         let published = sequence.line.found.len();
-        if !sequence.insert || sequence.ended || sealed <= published {
+        let spoiled = !sequence.line.left.is_empty();
+        if !sequence.insert || sequence.ended || sealed <= published || spoiled {
             return outcome;
         }
         let text = Text {
@@ -717,6 +823,7 @@ impl Registry {
         if children == 0 {
             return Ok(Vec::new());
         }
+        parent.check_settled(size)?;
         let blocks = parent.positions.div_ceil(size);
         let partial = parent.positions % size != 0
             && parent.positions < parent.cap
@@ -748,6 +855,7 @@ impl Registry {
                     copy_credit: partial,
                     changed_from: 0,
                     open: false,
+                    transit: Transit::None,
                     ..parent.clone()
                 };
                 let name = self.draw();
@@ -798,6 +906,7 @@ impl Registry {
         pool: &mut Model,
         name: Name,
         to: usize,
+        lane: Option<Result<(&mut Waiting, u64), ()>>,
     ) -> Result<(), Fault> {
         let (size, digests) = (self.block_size, self.digests);
         let (keep, whole) = (to.div_ceil(size), to / size);
@@ -808,6 +917,11 @@ impl Registry {
                 positions: sequence.positions,
             });
         }
+        sequence.check_settled(size)?;
+        let lane = lane.transpose().map_err(|()| Fault::WrongPool)?;
+        let lane = lane
+            .filter(|(lane, fence)| !lane.has_passed(*fence) && keep < sequence.line.table.len());
+        let later = lane.is_some();
         let seen = keep > whole && !self.is_alone_from(pool, sequence.line.table[whole], to % size);
         let sequence = self.get_mut(name)?;
         let table = &sequence.line.table;
@@ -819,7 +933,11 @@ impl Registry {
         let copies = seen && paid && to < sequence.cap;
         let copy = copies && !sequence.copy_credit;
         let dropped = &table[keep..];
-        let sure = dropped.iter().filter(|&&id| is_alone(pool, id)).count();
+        // What comes back later pays nothing now.
+        let sure = dropped
+            .iter()
+            .filter(|&&id| !later && is_alone(pool, id))
+            .count();
         let unsure = match sequence.growth {
             Growth::Cap(_) => dropped.len() - sure,
             Growth::Ahead(_) | Growth::OnDemand => 0,
@@ -829,10 +947,7 @@ impl Registry {
         let freed_pays = copy && sure > 0 && !capped;
         let needed = unsure + usize::from(copy && !freed_pays);
         if needed > pool.available() {
-            let refusal = Refusal::Shortfall {
-                needed,
-                available: pool.available(),
-            };
+            let refusal = pool.shortfall(needed, pool.available());
             pool.count_refusal(refusal);
             return Err(refusal.into());
         }
@@ -840,22 +955,32 @@ impl Registry {
 
         let credits = pool.available() + pool.reserved();
         let line = &mut sequence.line;
-        while line.table.len() > keep {
-            let at = line.table.len() - 1;
-            let own = line.table.pop().expect("it is longer");
-            pool.let_go(own);
-            if let Some(&found) = line.found.get(at) {
-                if found != own {
-                    pool.let_go(found);
-                }
-                line.found.truncate(at);
+        if let Some((lane, fence)) = lane {
+            let mut references = line.references(keep..line.table.len());
+            if references.iter().any(|&id| pool.is_published(id)) {
+                // It needs all above it.
+                let path = line.path(keep);
+                pool.hold_again(&path);
+                references.extend(path.iter().rev());
             }
+            lane.release(pool, fence, references);
+            line.table.truncate(keep);
+            line.found.truncate(keep);
+            line.left.retain(|(place, _)| *place < keep);
         }
-        if let Some(&found) = line.found.get(whole) {
-            if found != line.table[whole] {
-                pool.let_go(found);
+        for id in line.references(keep..line.table.len()) {
+            pool.let_go(id);
+        }
+        line.table.truncate(keep);
+        line.found.truncate(keep);
+        line.left.retain(|(place, _)| *place < keep);
+        if keep > whole {
+            // What stood for the block at the end does so no longer.
+            for id in line.references(whole..keep).into_iter().skip(1) {
+                pool.let_go(id);
             }
             line.found.truncate(whole);
+            line.left.retain(|(place, _)| *place < whole);
         }
         let mut credits = pool.available() + pool.reserved() - credits;
         if freed_pays {
@@ -874,6 +999,9 @@ impl Registry {
             sequence.copy_credit = true;
         } else if !copies && core::mem::take(&mut sequence.copy_credit) {
             pool.give_back(1);
+        }
+        if let Transit::Loading(load) = &mut sequence.transit {
+            load.positions = load.positions.min(to);
         }
         // Of digests no token can be had back.
         let publishes = sequence.insert && !sequence.ended;
@@ -896,13 +1024,17 @@ impl Registry {
         pool: &mut Model,
         name: Name,
         preempt: bool,
+        lane: Option<(&mut Waiting, u64)>,
         full_at: Option<usize>,
     ) -> Result<(), Fault> {
         self.get(name)?;
         self.publish(pool, name, full_at);
         let sequence = self.sequences.remove(&name).ok_or(Fault::Stale)?;
         self.preemptions += u64::from(preempt);
-        sequence.give_back(pool);
+        match lane {
+            Some((lane, fence)) => sequence.give_back_after(pool, lane, fence),
+            None => sequence.give_back(pool),
+        }
         Ok(())
     }
 
@@ -915,6 +1047,7 @@ impl Registry {
         {
             return Err(Fault::CopyPending);
         }
+        self.get(name)?.check_settled(self.block_size)?;
         self.sequences.remove(&name).ok_or(Fault::Stale)
     }
 
@@ -991,6 +1124,8 @@ impl Registry {
             used_positions,
             unused_positions: used.len() * self.block_size - used_positions,
             pending_copies: self.tickets.len(),
+            loading: self.blocks_loading(),
+            duplicated: self.blocks_twice(),
             physical: used.len() + promised,
             conservative: entries + promised,
             watermark: self.watermark,
@@ -999,6 +1134,8 @@ impl Registry {
             preemptions: self.preemptions,
             refused_appends: self.refused_appends,
             copies: self.copies,
+            imports: self.imports,
+            exports: self.exports,
             adopted: self.adopted,
             unpublished: self.unpublished,
         }
@@ -1066,12 +1203,8 @@ impl Registry {
             }
             let sequence = &self.sequences[&name];
             let line = &sequence.line;
-            let beside = line.found.iter().zip(&line.table);
-            let beside = beside
-                .filter(|(found, own)| found != own)
-                .map(|(found, _)| *found);
             let mut with_this = given.clone();
-            for id in line.table.iter().copied().chain(beside) {
+            for id in line.references(0..line.table.len()) {
                 *with_this.entry(id).or_default() += 1;
             }
             let gone = |given: &BTreeMap<u32, usize>| {
@@ -1089,7 +1222,7 @@ impl Registry {
         chosen.retain(|&(name, blocks)| {
             let line = &self.sequences[&name].line;
             let all = |id: &u32| given.get(id) == Some(&pool.references(*id));
-            blocks > 0 || line.table.iter().chain(&line.found).any(all)
+            blocks > 0 || line.references(0..line.table.len()).iter().any(all)
         });
         Ok((chosen, free))
     }
