@@ -522,7 +522,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(240))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn what_is_fenced_leased_or_moved_is_where_the_model_has_it(
