@@ -284,26 +284,32 @@ impl RawChain {
         credits
     }
 
-    /// Puts the findable block of each duplicate into the table, and leaves the chain's own copies to be given back. Returns how
+    /// Puts the findable block of each duplicate from an entry on into the table, and gives the chain's own copies back. Returns how
     /// many, and the first position.
-    pub(crate) fn adopt_duplicates(&mut self, core: &Core, worker: &mut Worker) -> Adopted {
-        let mut canonical = core::mem::take(&mut self.canonical);
+    pub(crate) fn adopt_duplicates(&mut self, core: &Core, from: usize) -> Adopted {
         let mut adopted = Adopted::default();
-        for (at, (own, node)) in self.ids.iter_mut().zip(&mut canonical).enumerate() {
-            if own != node {
-                core::mem::swap(own, node);
-                // What is left in the list are the chain's own copies.
-                if adopted.blocks == 0 {
-                    adopted.first = at;
-                }
-                adopted.blocks += 1;
-            } else {
-                *node = BlockId::NONE;
+        let pairs = self.ids.iter_mut().zip(&mut self.canonical).enumerate();
+        for (at, (own, node)) in pairs.skip(from).filter(|(_, (own, node))| own != node) {
+            core::mem::swap(own, node);
+            if adopted.blocks == 0 {
+                adopted.first = at;
             }
+            adopted.blocks += 1;
         }
-        canonical.retain(|own| *own != BlockId::NONE);
-        core.release(canonical.iter().rev().copied());
-        worker.recycle(&mut canonical);
+        // What differs in the list now are the chain's own copies.
+        core.release(
+            (from..self.canonical.len())
+                .rev()
+                .filter_map(|at| self.beside(at)),
+        );
+        let same = from.min(self.canonical.len());
+        self.canonical.truncate(same);
+        if (0..same).any(|at| self.beside(at).is_some()) {
+            let rest = &self.ids[same..self.published];
+            self.canonical.extend_from_slice(rest);
+        } else {
+            self.canonical.clear();
+        }
         adopted
     }
 
@@ -543,7 +549,7 @@ impl<'p> Chain<'p> {
     /// [`WrongPool`].
     pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
         worker.belongs(self.core)?;
-        Ok(self.raw.adopt_duplicates(self.core, worker).blocks)
+        Ok(self.raw.adopt_duplicates(self.core, 0).blocks)
     }
 
     /// Gives every reference back, the tail first: findable blocks become idle, private ones and those no longer findable free, unless

@@ -267,6 +267,9 @@ impl Core {
                             out.queue(block);
                         }
                     }
+                    if current.is_fenced() {
+                        self.settle_quarantine(block);
+                    }
                     return;
                 }
                 // Another owner went, or the token's holder cleared a flag.

@@ -79,6 +79,7 @@ impl Sequences {
         leases: &mut Leases,
         terms: &Terms,
     ) -> Result<Export, ExportError> {
+        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         sequence.check_settled(core.block_size)?;

@@ -178,6 +178,7 @@ impl Sequences {
             first,
             arrived: 0,
             positions: asked.max(admitted.hit),
+            sound: usize::MAX,
         });
         if incoming
             .source
@@ -263,6 +264,15 @@ impl Sequences {
         }
     }
 
+    /// A load that is over is, before something else is done with its sequence.
+    pub(super) fn notice_arrivals(&mut self, handle: Handle) {
+        if let Ok(slot) = self.registry.find(handle) {
+            if matches!(self.registry.at(slot).transit, Transit::Loading(_)) {
+                self.go_on_loading(slot);
+            }
+        }
+    }
+
     /// Takes notice of what has arrived.
     fn go_on_loading(&mut self, slot: usize) -> Loading {
         let core = &*self.pool.core;
@@ -279,7 +289,7 @@ impl Sequences {
         let left = load.import.left();
         load.arrived += load.import.arrived_from(load.arrived);
         let arrived = load.arrived_positions(core.block_size);
-        let failed = (load.arrived..load.import.ids().len()).any(|at| load.import.has_failed(at));
+        let failed = load.has_failed();
         let aborted = load
             .moved()
             .is_some_and(|export| export.phase() == Phase::Aborted);

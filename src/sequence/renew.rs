@@ -16,7 +16,7 @@ impl Sequences {
     /// the positions before it, whose count is [`computed`](crate::SequenceState::computed) then, and the block with all that was published below it can't be
     /// found any more. `affected` (which is cleared first) gets these sequences.
     ///
-    /// Tables stay as they are. Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have to be
+    /// Tables stay as they are (but duplicates behind the bad block [are adopted](Self::adopt_duplicates)). Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have to be
     /// told again from [`known`](crate::SequenceState::known) on, if that fell. Other registries of the pool, and chains, need a call of their own.
     ///
     /// # Errors
@@ -49,12 +49,9 @@ impl Sequences {
             let Some(entry) = sequence.chain.entry_of(block) else {
                 continue;
             };
-            let positions = entry * core.block_size;
-            if sequence.seal.computed <= positions {
-                continue;
+            if sequence.roll_back(core, entry) {
+                affected.push(cursor.handle);
             }
-            sequence.roll_back(core, entry);
-            affected.push(cursor.handle);
         }
         Ok(())
     }
@@ -70,6 +67,7 @@ impl Sequences {
     /// As taking the blocks.
     pub fn renew(&mut self, handle: Handle, out: &mut Step) -> Result<(), AppendError> {
         out.clear();
+        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         sequence.check_growth()?;

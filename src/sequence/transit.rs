@@ -59,14 +59,23 @@ pub(super) struct Load {
     pub(super) first: usize,
     /// Blocks of it that have arrived without a gap.
     pub(super) arrived: usize,
-    /// Positions that the load brings at most.
+    /// Positions that the load was to bring.
     pub(super) positions: usize,
+    /// Positions before the first block whose content turned out bad.
+    pub(super) sound: usize,
 }
 
 impl Load {
     /// Positions from the start that are there.
     pub(super) fn arrived_positions(&self, block_size: usize) -> usize {
-        ((self.first + self.arrived) * block_size).min(self.positions)
+        let arrived = (self.first + self.arrived) * block_size;
+        arrived.min(self.positions).min(self.sound)
+    }
+
+    /// Whether some of it will not come.
+    pub(super) fn has_failed(&self) -> bool {
+        let mut rest = self.arrived..self.import.ids().len();
+        self.sound < self.positions || rest.any(|at| self.import.has_failed(at))
     }
 
     /// The move that brings it, if it is one.

@@ -6,6 +6,7 @@ use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence, count};
 use super::ticket::Tickets;
+use crate::block::BlockId;
 use crate::error::{OutOfMemory, ReleaseAfterError};
 use crate::pool::{Core, Fence, Lane, RawChain};
 use crate::prefix::Proof;
@@ -170,6 +171,7 @@ impl Sequences {
     ///
     /// One read-modify-write for each shared or published block given back. No allocation.
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
+        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         cursor.check(positions)?;
@@ -202,6 +204,7 @@ impl Sequences {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), TruncateAfterError> {
+        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle).map_err(TruncateError::from)?;
         cursor.check(positions).map_err(TruncateError::from)?;
@@ -213,11 +216,10 @@ impl Sequences {
         if lane.has_passed(fence) || entries >= chain.ids.len() {
             return Ok(self.truncate(handle, positions)?);
         }
-        let head = if chain.published > entries {
-            entries
-        } else {
-            0
-        };
+        let published = |&block: &BlockId| core.state(block).load(Acquire).is_published();
+        // Its own ones, also such as it was rolled back before, or those of duplicates.
+        let needs_path = chain.published > entries || chain.ids[entries..].iter().any(published);
+        let head = if needs_path { entries } else { 0 };
         let lists = lane.next_lists().ok_or(OutOfMemory);
         lists
             .and_then(|lists| {
