@@ -5,10 +5,11 @@
 //!   They are `compile_fail` examples in `src/pool/blocks.rs`; at run time they return with the registry's handles (`sequence_cases.rs`).
 //! * C014 (c), C065 to C070: window and hybrid groups, which are not in the first version.
 //! * C051, C052, C056, and C027, C028 once more with pins: `leases.rs`. C082: `layout.rs`.
-//! * C015, C049, C050, C053, C055, C086 (imports, holds, host copies): transfers.
+//! * C015, C049, C050, C053, C055, C086 (imports, holds, host copies), C057 to C059 (fences), C077 (two pools): `lifetime_cases.rs`,
+//!   and there C030, C032, C038, C054, C060, C083, C084 and C085 as far as they need imports, fences or a registry that hears of bad content.
 //! * C041 (a), C044 to C048 (copy at the first write, drafts, truncation), C060, C075 (preemption): `sequence_cases.rs`, where the
 //!   cases of this file that speak of requests return at the level of the registry.
-//! * C057 to C059: fences. C061 to C064: several shards. C077: tiers. C079 to C081, C083: copy plans and devices.
+//! * C061 to C064: several shards. C079 to C081: copy plans and devices.
 //!
 //! What is said of sequences in C002, C006, C013, C016, C031, C042, C043, C054 and C084 is tested here for chains:
 //! an admission is reserve, find, take and push; the growth that it is promised is what stays of its reservation.

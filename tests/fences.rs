@@ -140,3 +140,36 @@ fn a_lane_that_is_dropped_gives_everything_back() {
     assert_eq!(figures(&pool), (4, 0, 0, 0, 0));
     assert_eq!(pool.audit(&[]), Ok(()));
 }
+
+#[test]
+fn a_lane_that_gets_nothing_stays_empty() {
+    let mut seqs = registry(4);
+    let space = Namespace::new();
+    let nothing = Admit::new(Prompt::new(&space, &[]), Growth::OnDemand);
+    let a = seqs.admit(&nothing).unwrap().handle;
+    let mut lane = seqs.pool().lane();
+    seqs.release_after(a, &mut lane, Fence(1)).unwrap();
+    assert_eq!((lane.len(), lane.is_empty()), (0, true));
+}
+
+#[test]
+fn a_block_that_was_invalidated_is_quarantined_when_its_last_other_owner_leaves() {
+    let mut seqs = registry(4);
+    let space = Namespace::new();
+    let prompt: Vec<u32> = (0..9).collect();
+    let request = Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand);
+    let a = seqs.admit(&request).unwrap().handle;
+    seqs.computed(a, 9).unwrap();
+    let b = seqs.admit(&request).unwrap().handle;
+    let bad = seqs.table(a).unwrap()[0];
+    let mut worker = seqs.pool().worker().unwrap();
+    seqs.pool().clone().invalidate(&mut worker, bad).unwrap();
+    let mut lane = seqs.pool().lane();
+    seqs.release_after(a, &mut lane, Fence(1)).unwrap();
+    assert_eq!(figures(seqs.pool()), (0, 0, 3, 1, 0));
+    seqs.release(b).unwrap();
+    assert_eq!(figures(seqs.pool()), (1, 0, 0, 3, 0));
+    assert_eq!(seqs.audit(&[&lane]), Ok(()));
+    assert_eq!(lane.complete(Fence(1)), 3);
+    assert_eq!(figures(seqs.pool()), (4, 0, 0, 0, 0));
+}

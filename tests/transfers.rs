@@ -4,7 +4,7 @@ use kvblock::{
     Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, ElementType, Export,
     Flights, Growth, Handle, ImportError, Imported, InTransit, Incoming, KvFormat, Leases,
     MoveEnded, Namespace, Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId,
-    Step, Terms,
+    SourceTaken, Step, Terms,
 };
 
 const B: usize = 4;
@@ -150,6 +150,27 @@ fn a_sequence_moves_and_has_one_owner_at_any_time() {
 }
 
 #[test]
+fn no_positions_are_to_be_had_of_a_sequence_that_leaves() {
+    let mut a = End::new(0, 8);
+    let here = a.computed(&tokens(8));
+    let mut step = Step::new();
+    a.seqs.ensure(here, 9, &mut step).unwrap();
+    let _export = a.offer(here);
+    // The predictor says what the append says, and nothing makes room for one.
+    assert_eq!(a.seqs.check_append(here, 0), Ok(0));
+    assert_eq!(a.seqs.append(here, 0, &mut step), Ok(()));
+    assert_eq!(a.seqs.ensure(here, 0, &mut step), Ok(()));
+    assert_eq!(
+        a.seqs.append(here, 1, &mut step),
+        Err(AppendError::InTransit(InTransit::Leaving))
+    );
+    assert_eq!(
+        a.seqs.ensure(here, 10, &mut step),
+        Err(AppendError::InTransit(InTransit::Leaving))
+    );
+}
+
+#[test]
 fn an_abort_of_either_side_frees_each_once_and_not_before_the_last_answer() {
     for by_source in [true, false] {
         let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
@@ -286,4 +307,278 @@ fn everybody_goes_back_to_before_a_bad_block() {
     assert_eq!((figures.2, figures.3), (0, 0));
     a.seqs.append(first, 1, &mut step).unwrap_err();
     let _ = Contents::new(&[]);
+}
+
+#[test]
+fn bad_content_of_a_load_is_not_computed_again_by_the_next_look() {
+    // The first block has arrived, in the order of a gap or not, and was noticed or not; then it turns out bad.
+    for (first, noticed, bad) in [(0, true, 0), (0, false, 0), (1, true, 1), (1, false, 1)] {
+        let mut b = End::new(1, 8);
+        let prompt = tokens(14);
+        let imported = b.import(&prompt, &Incoming::new(12, 1)).unwrap();
+        let (handle, import) = (imported.handle, imported.import);
+        import.arrived(0, first..first + 1).unwrap();
+        if noticed {
+            b.seqs.loading(handle).unwrap();
+        }
+        let mut affected = Vec::new();
+        b.seqs.invalidate(import.ids()[bad], &mut affected).unwrap();
+        assert_eq!(affected, [handle]);
+        for at in (0..3).filter(|&at| at != first) {
+            import.arrived(0, at..at + 1).unwrap();
+            let state = b.seqs.loading(handle).unwrap();
+            assert!(state.failed && state.arrived <= 4 * bad);
+            b.figures();
+        }
+        assert_eq!(b.seqs.loading(handle).unwrap().arrived, 4 * bad);
+        assert_eq!(b.seqs.state(handle).unwrap().computed, 4 * bad);
+        assert_eq!(b.probe(&prompt), 4 * bad);
+        let mut step = Step::new();
+        b.seqs.renew(handle, &mut step).unwrap();
+        b.seqs.computed(handle, 14).unwrap();
+        assert_eq!(b.probe(&prompt), 12);
+        b.figures();
+    }
+}
+
+#[test]
+fn a_move_with_bad_content_is_not_committed() {
+    let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+    let prompt = tokens(9);
+    let here = a.computed(&prompt);
+    let export = a.offer(here);
+    let imported = b
+        .import(&prompt, &Incoming::from_export(&export, 1))
+        .unwrap();
+    imported.import.arrived(0, 0..3).unwrap();
+    assert_eq!(b.seqs.loading(imported.handle).unwrap().arrived, 9);
+    let mut affected = Vec::new();
+    let bad = imported.import.ids()[1];
+    b.seqs.invalidate(bad, &mut affected).unwrap();
+    assert_eq!(affected, [imported.handle]);
+    assert!(
+        matches!(b.seqs.commit(imported.handle), Err(CommitError::NotArrived(it)) if (it.arrived, it.expected, it.left) == (4, 9, 0))
+    );
+    assert_eq!(export.phase(), Phase::Linked);
+    b.seqs.release(imported.handle).unwrap();
+    let mut step = Step::new();
+    a.seqs.append(here, 8, &mut step).unwrap();
+    a.figures();
+    b.figures();
+}
+
+#[test]
+fn what_arrived_for_positions_that_were_taken_back_does_not_count_for_later_ones() {
+    let mut b = End::new(1, 8);
+    let prompt = tokens(14);
+    let imported = b.import(&prompt, &Incoming::new(12, 1)).unwrap();
+    let handle = imported.handle;
+    imported.import.arrived(0, 0..3).unwrap();
+    // Nobody looked since.
+    b.seqs.truncate(handle, 5).unwrap();
+    let mut step = Step::new();
+    b.seqs.append(handle, 7, &mut step).unwrap();
+    b.seqs
+        .tokens(
+            handle,
+            5,
+            &Contents::new(&[70, 71, 72, 73, 74, 75, 76, 77][..7]),
+        )
+        .unwrap();
+    let state = b.seqs.loading(handle).unwrap();
+    assert_eq!((state.arrived, state.failed), (5, false));
+    let state = b.seqs.state(handle).unwrap();
+    assert_eq!((state.computed, state.published), (5, 1));
+    b.figures();
+}
+
+#[test]
+fn a_load_that_failed_is_not_all_there_until_it_is_computed() {
+    let mut b = End::new(1, 8);
+    let prompt = tokens(9);
+    let imported = b.import(&prompt, &Incoming::new(8, 1)).unwrap();
+    imported.import.arrived(0, 0..1).unwrap();
+    imported.import.end(0).unwrap();
+    for _ in 0..2 {
+        let state = b.seqs.loading(imported.handle).unwrap();
+        assert_eq!((state.arrived, state.left, state.failed), (4, 0, true));
+        assert!(
+            matches!(b.seqs.commit(imported.handle), Err(CommitError::NotArrived(it)) if (it.arrived, it.expected, it.left) == (4, 8, 0))
+        );
+    }
+    b.seqs.computed(imported.handle, 9).unwrap();
+    assert!(!b.seqs.loading(imported.handle).unwrap().failed);
+    assert_eq!(b.seqs.commit(imported.handle), Ok(()));
+    b.figures();
+}
+
+#[test]
+fn a_copy_that_has_arrived_is_committed_and_no_longer_twice() {
+    let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+    let prompt = tokens(9);
+    let here = a.computed(&prompt);
+    let terms = Terms::copy(Owner::new(1), 100);
+    let export = a
+        .seqs
+        .export(here, &Namespace::new(), &mut a.leases, &terms)
+        .unwrap();
+    let imported = b
+        .import(&prompt, &Incoming::from_export(&export, 1))
+        .unwrap();
+    assert_eq!(b.seqs.report().duplicated, 3);
+    imported.import.arrived(0, 0..3).unwrap();
+    assert_eq!(b.seqs.report().duplicated, 0);
+    assert_eq!(b.seqs.loading(imported.handle).unwrap().arrived, 9);
+    assert_eq!(export.phase(), Phase::Committed);
+    assert_eq!(export.abort(), Err(MoveEnded::Committed));
+    b.seqs.release(imported.handle).unwrap();
+    assert_eq!(export.phase(), Phase::Committed);
+    a.figures();
+    b.figures();
+}
+
+#[test]
+fn an_export_whose_lease_is_over_is_not_imported() {
+    let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+    let prompt = tokens(9);
+    let here = a.computed(&prompt);
+    let export = a.offer(here);
+    assert_eq!(a.leases.tick(100), 1);
+    // The source can have other content by the time that anything is read.
+    assert_eq!(
+        b.import(&prompt, &Incoming::from_export(&export, 1))
+            .map(|_| ()),
+        Err(ImportError::SourceTaken(SourceTaken))
+    );
+    assert_eq!(b.figures(), (8, 0, 0, 0));
+    assert_eq!(export.abort(), Ok(()));
+    a.figures();
+}
+
+/// Everything that holds a block holds what it hangs below: else that would be counted as available, and nobody could take it.
+#[test]
+fn bad_blocks_hang_below_the_findable_copies_of_those_before_them() {
+    let mut a = End::new(0, 8);
+    let p = tokens(14);
+    let first = a.admit(&p[..9], Growth::OnDemand);
+    let second = a.admit(&p, Growth::OnDemand);
+    a.seqs.computed(first, 9).unwrap();
+    // Two duplicates, and a block below the second's findable copy.
+    a.seqs.computed(second, 14).unwrap();
+    let bad = a.seqs.table(first).unwrap()[0];
+    a.seqs.release(first).unwrap();
+    assert_eq!(a.figures(), (2, 0, 6, 0));
+    let mut affected = Vec::new();
+    a.seqs.invalidate(bad, &mut affected).unwrap();
+    assert_eq!(affected, [second]);
+    assert_eq!(a.figures(), (2, 0, 6, 0));
+    let mut child = [Handle::NONE];
+    a.seqs.fork(second, &mut child).unwrap();
+    a.figures();
+    a.seqs.release(child[0]).unwrap();
+    let mut step = Step::new();
+    a.seqs.renew(second, &mut step).unwrap();
+    assert_eq!(step.changes().len(), 1, "two were its own");
+    a.seqs.computed(second, 14).unwrap();
+    assert_eq!(a.probe(&p), 12);
+    let (free, idle, held, _) = a.figures();
+    assert_eq!((free + idle, held), (4, 4));
+    // All that is said to be available is.
+    let mut worker = a.seqs.pool().worker().unwrap();
+    let pool = a.seqs.pool().clone();
+    let rest = pool.reserve(4).unwrap().take(&mut worker, 4).unwrap();
+    a.seqs.audit(&[&a.leases, &rest]).unwrap();
+}
+
+#[test]
+fn a_fenced_tail_of_bad_blocks_holds_what_it_hangs_below() {
+    for renewed in [false, true] {
+        let mut a = End::new(0, 12);
+        let p = tokens(14);
+        let handle = a.computed(&p);
+        let bad = a.seqs.table(handle).unwrap()[0];
+        let mut affected = Vec::new();
+        a.seqs.invalidate(bad, &mut affected).unwrap();
+        let mut step = Step::new();
+        if renewed {
+            a.seqs.renew(handle, &mut step).unwrap();
+        }
+        let mut lane = a.seqs.pool().lane();
+        a.seqs
+            .truncate_after(handle, 4, &mut lane, kvblock::Fence(1))
+            .unwrap();
+        assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+        a.seqs.release(handle).unwrap();
+        assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+        lane.complete(kvblock::Fence(1));
+        assert_eq!(a.figures().2, 0);
+    }
+}
+
+#[test]
+fn a_fenced_block_that_was_partly_kept_holds_what_it_hangs_below() {
+    let mut a = End::new(0, 12);
+    let handle = a.computed(&tokens(14));
+    a.seqs.truncate(handle, 10).unwrap();
+    let mut lane = a.seqs.pool().lane();
+    a.seqs
+        .truncate_after(handle, 8, &mut lane, kvblock::Fence(1))
+        .unwrap();
+    assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+    a.seqs.release(handle).unwrap();
+    assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+    lane.complete(kvblock::Fence(1));
+    assert_eq!(a.figures(), (9, 3, 0, 0));
+}
+
+/// Two sequences with the same three blocks: the second has copies beside those of the first, of which the first block is bad.
+fn with_bad_duplicates(a: &mut End) -> (Handle, Vec<u32>) {
+    let p = tokens(14);
+    let first = a.admit(&p, Growth::OnDemand);
+    let second = a.admit(&p, Growth::OnDemand);
+    a.seqs.computed(first, 14).unwrap();
+    a.seqs.computed(second, 14).unwrap();
+    let bad = a.seqs.table(first).unwrap()[0];
+    let mut affected = Vec::new();
+    a.seqs.invalidate(bad, &mut affected).unwrap();
+    assert_eq!(affected, [first, second]);
+    a.seqs.release(first).unwrap();
+    (second, p)
+}
+
+#[test]
+fn a_bad_copy_is_not_adopted() {
+    let mut a = End::new(0, 8);
+    let (second, _) = with_bad_duplicates(&mut a);
+    let table = a.seqs.table(second).unwrap().to_vec();
+    assert_eq!(a.seqs.adopt_duplicates(second), Ok(0));
+    assert_eq!(a.seqs.table(second).unwrap(), table);
+    assert_eq!(a.figures().2, 7);
+}
+
+#[test]
+fn a_truncation_does_not_forget_that_what_it_keeps_is_bad() {
+    let mut a = End::new(0, 8);
+    let (second, p) = with_bad_duplicates(&mut a);
+    let mut step = Step::new();
+    a.seqs.truncate(second, 6).unwrap();
+    assert_eq!(a.figures().2, 3, "two of its own, and one beside");
+    a.seqs.append(second, 2, &mut step).unwrap();
+    let known = a.seqs.state(second).unwrap().known;
+    a.seqs
+        .tokens(second, known, &Contents::new(&p[known..8]))
+        .unwrap();
+    a.seqs.computed(second, 8).unwrap();
+    assert_eq!((a.figures().2, a.probe(&p)), (3, 0), "not before a renewal");
+}
+
+#[test]
+fn a_renewal_behind_what_is_bad_lets_go_of_what_it_replaces() {
+    let mut a = End::new(0, 12);
+    let (second, _) = with_bad_duplicates(&mut a);
+    // Against the advice: one block is said to be computed, and the others are renewed.
+    a.seqs.computed(second, 4).unwrap();
+    let mut step = Step::new();
+    a.seqs.renew(second, &mut step).unwrap();
+    assert_eq!(a.figures().2, 5, "four of its own, and one beside");
 }

@@ -1,5 +1,6 @@
 //! A chain: what one owner holds of a path from the root, a published head and a private tail.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::blocks::Blocks;
@@ -25,8 +26,11 @@ pub(crate) struct RawChain {
     hidden: usize,
     /// Of `ids`, so many from the start are published (or stand for their canonical blocks).
     pub(crate) published: usize,
+    /// Behind those, so many turned out bad. They count as published no longer, but hang below each other and what is published, so
+    /// the chain holds what it held beside them; and nothing is published meanwhile.
+    spoiled: usize,
     /// Where a position's content is findable as another block than the chain's own, the chain holds both. Empty while there
-    /// are no such duplicates; otherwise the findable block of each published position.
+    /// are no such duplicates; otherwise the findable block of each published or spoiled position.
     canonical: BlockList,
     pub(crate) space: Space,
     /// The pool's `cuts` when this chain was last known to have none.
@@ -44,6 +48,7 @@ impl RawChain {
             ids,
             hidden: 0,
             published,
+            spoiled: 0,
             canonical: BlockList::new(),
             space,
             cuts_seen,
@@ -112,11 +117,28 @@ impl RawChain {
         self.canonical.try_reserve(missing).is_ok()
     }
 
-    /// The findable blocks from the root.
+    /// The blocks from the root that hang below each other in the tree of prefixes: the findable ones, then the spoiled ones.
     pub(crate) fn nodes(
         &self,
     ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone {
-        (0..self.published).map(|position| self.node(position))
+        (0..self.path()).map(|position| self.node(position))
+    }
+
+    const fn path(&self) -> usize {
+        self.published + self.spoiled
+    }
+
+    /// Whether blocks of it turned out bad and are still there.
+    pub(crate) const fn is_spoiled(&self) -> bool {
+        self.spoiled > 0
+    }
+
+    /// How many blocks of the head the blocks from `cut` on hang below: all of it or none.
+    pub(crate) fn head_of_tail(&self, core: &Core, cut: usize) -> usize {
+        // One more may, which was published and is partly taken back.
+        let hangs = |block: &BlockId| core.state(*block).load(Acquire).is_published();
+        let end = self.path() + usize::from(self.ids.get(self.path()).is_some_and(hangs));
+        if end > cut { cut } else { 0 }
     }
 
     /// Every reference held, tails first.
@@ -164,6 +186,7 @@ impl RawChain {
             ids,
             hidden: self.hidden.min(blocks),
             published: self.published.min(blocks),
+            spoiled: self.path().min(blocks) - self.published.min(blocks),
             canonical,
             ..*self
         }
@@ -245,11 +268,13 @@ impl RawChain {
             ids,
             hidden: head,
             published: head + self.published.saturating_sub(cut),
+            spoiled: self.path().max(cut) - self.published.max(cut),
             canonical,
             gap: self.gap || cut > self.published,
             ..*self
         };
         self.ids.truncate(cut);
+        self.spoiled = self.path().min(cut) - self.published.min(cut);
         self.published = self.published.min(cut);
         self.forget_cuts();
         Ok(tail)
@@ -273,42 +298,79 @@ impl RawChain {
     /// credits are the caller's.
     #[must_use]
     pub(crate) fn unpublish(&mut self, core: &Core, keep: usize, limit: usize) -> u32 {
-        if keep >= self.published {
+        if keep >= self.path() {
             return 0;
         }
-        let beside = (keep..self.ids.len().min(self.published)).rev();
+        let beside = (keep..self.ids.len().min(self.path())).rev();
         let credits = core.release_for(beside.filter_map(|at| self.beside(at)), limit);
         self.canonical.truncate(keep);
-        self.published = keep;
+        self.published = self.published.min(keep);
+        self.spoiled = keep - self.published;
         self.forget_cuts();
         credits
     }
 
-    /// Puts the findable block of each duplicate from an entry on into the table, and gives the chain's own copies back. Returns how
-    /// many, and the first position.
-    pub(crate) fn adopt_duplicates(&mut self, core: &Core, from: usize) -> Adopted {
-        let mut adopted = Adopted::default();
-        let pairs = self.ids.iter_mut().zip(&mut self.canonical).enumerate();
-        for (at, (own, node)) in pairs.skip(from).filter(|(_, (own, node))| own != node) {
-            core::mem::swap(own, node);
-            if adopted.blocks == 0 {
-                adopted.first = at;
+    /// What is published from `from` on turned out bad.
+    pub(crate) fn spoil(&mut self, from: usize) {
+        let path = self.path();
+        self.published = self.published.min(from);
+        self.spoiled = path - self.published;
+        self.forget_cuts();
+    }
+
+    /// Puts blocks into the table at these rising entries, among which are all that hang below others from `from` on. Gives back what
+    /// they replace, and copies held beside; for these lists there is room in `old`, which is empty.
+    pub(crate) fn replace(
+        &mut self,
+        core: &Core,
+        from: usize,
+        entries: &[usize],
+        fresh: &[BlockId],
+        old: &mut Vec<BlockId>,
+    ) {
+        let replaces = self.path() > from;
+        for at in (from..self.ids.len()).rev() {
+            if let Ok(place) = entries.binary_search(&at) {
+                old.push(self.ids[at]);
+                old.extend(self.beside(at).filter(|_| replaces));
+                self.ids[at] = fresh[place];
+            } else {
+                old.extend(self.beside(at).filter(|_| replaces));
             }
-            adopted.blocks += 1;
         }
-        // What differs in the list now are the chain's own copies.
-        core.release(
-            (from..self.canonical.len())
-                .rev()
-                .filter_map(|at| self.beside(at)),
-        );
-        let same = from.min(self.canonical.len());
-        self.canonical.truncate(same);
-        if (0..same).any(|at| self.beside(at).is_some()) {
-            let rest = &self.ids[same..self.published];
-            self.canonical.extend_from_slice(rest);
+        if replaces {
+            self.canonical.truncate(from);
+            self.spoiled = from.saturating_sub(self.published);
+        }
+        core.release(old.iter().copied());
+    }
+
+    /// Puts the findable block of each duplicate into the table, and leaves the chain's own copies to be given back. Returns how
+    /// many, and the first position.
+    pub(crate) fn adopt_duplicates(&mut self, core: &Core, worker: &mut Worker) -> Adopted {
+        // What is spoiled behind them stays as it is.
+        let known = self.published.min(self.canonical.len());
+        let (ids, canonical) = (&mut self.ids, &mut self.canonical);
+        let mut adopted = Adopted::default();
+        let pairs = ids.iter_mut().zip(canonical.iter_mut()).take(known);
+        for (at, (own, node)) in pairs.enumerate() {
+            if own != node {
+                core::mem::swap(own, node);
+                // What is left in the list are the chain's own copies.
+                if adopted.blocks == 0 {
+                    adopted.first = at;
+                }
+                adopted.blocks += 1;
+            } else {
+                *node = BlockId::NONE;
+            }
+        }
+        let copies = canonical[..known].iter().rev().copied();
+        core.release(copies.filter(|&own| own != BlockId::NONE));
+        if canonical.len() > known {
+            canonical[..known].copy_from_slice(&ids[..known]);
         } else {
-            self.canonical.clear();
+            worker.recycle(canonical);
         }
         adopted
     }
@@ -333,6 +395,7 @@ impl RawChain {
         self.ids.clear();
         self.canonical.clear();
         self.published = 0;
+        self.spoiled = 0;
         self.hidden = 0;
     }
 
@@ -549,7 +612,7 @@ impl<'p> Chain<'p> {
     /// [`WrongPool`].
     pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
         worker.belongs(self.core)?;
-        Ok(self.raw.adopt_duplicates(self.core, 0).blocks)
+        Ok(self.raw.adopt_duplicates(self.core, worker).blocks)
     }
 
     /// Gives every reference back, the tail first: findable blocks become idle, private ones and those no longer findable free, unless

@@ -133,7 +133,7 @@ impl Lane {
     /// Takes over what a chain holds, for which there is [room](Self::make_room); the chain is empty then and has other buffers.
     pub(crate) fn push(&mut self, fence: Fence, chain: &mut RawChain) {
         debug_assert!(!self.spare.is_empty(), "room is made before");
-        if self.has_passed(fence) {
+        if self.has_passed(fence) || chain.ids.is_empty() {
             chain.release_and_clear(&self.core);
             return;
         }

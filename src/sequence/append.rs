@@ -51,11 +51,13 @@ impl Need {
         until: Until,
     ) -> Result<Self, AppendError> {
         let block_size = core.block_size;
-        sequence.check_growth()?;
         let (n, more) = match until {
             Until::Append(n) => (n, n),
             Until::Cover(positions) => (0, positions.saturating_sub(cursor.positions)),
         };
+        if more > 0 {
+            sequence.check_growth()?;
+        }
         let asked = cursor.positions.saturating_add(more);
         if asked > sequence.end {
             return Err(CapReached {
@@ -174,7 +176,7 @@ impl Need {
     /// The table is long enough: appends the positions, and makes the next block ready to be written to.
     #[inline]
     fn go_on(&self, core: &Core, cursor: &mut Cursor, sequence: &mut Sequence, out: &mut Step) {
-        if self.n == 0 && self.offset != 0 {
+        if self.n == 0 && (self.offset != 0 || self.entries == 0) {
             return;
         }
         let block_size = core.block_size;

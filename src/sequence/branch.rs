@@ -21,7 +21,6 @@ impl Sequences {
     /// One read-modify-write a block, however many children, and a copy of the table for each. Allocates if the buffers of their
     /// slots are too small.
     pub fn fork(&mut self, parent: Handle, children: &mut [Handle]) -> Result<(), BranchError> {
-        self.notice_arrivals(parent);
         let slot = self.registry.find(parent)?;
         self.registry.check_room(children.len())?;
         if children.is_empty() {

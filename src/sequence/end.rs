@@ -92,7 +92,9 @@ impl Sequences {
     /// A look at each published block, and one read-modify-write for each adopted one. No allocation.
     pub fn adopt_duplicates(&mut self, handle: Handle) -> Result<usize, Stale> {
         let (_, sequence) = self.registry.get_mut(handle)?;
-        let adopted = sequence.chain.adopt_duplicates(&self.pool.core, 0);
+        let adopted = sequence
+            .chain
+            .adopt_duplicates(&self.pool.core, &mut self.worker);
         if adopted.blocks > 0 {
             sequence.changed_from = sequence.changed_from.min(adopted.first);
         }
@@ -109,7 +111,6 @@ impl Sequences {
     ///
     /// A look at each block while copies are pending. Allocates nothing.
     pub fn detach(&mut self, handle: Handle) -> Result<Detached, DetachError> {
-        self.notice_arrivals(handle);
         let slot = self.registry.find(handle)?;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         if self.tickets.copies_into_any(&sequence.chain.ids) {

@@ -151,7 +151,7 @@ impl fmt::Display for TooManyWriters {
 }
 impl Error for TooManyWriters {}
 
-/// The export is read by another import, or it is over.
+/// The export is read by another import, or it is over, or its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SourceTaken;
 

@@ -79,7 +79,6 @@ impl Sequences {
         leases: &mut Leases,
         terms: &Terms,
     ) -> Result<Export, ExportError> {
-        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         sequence.check_settled(core.block_size)?;
@@ -104,6 +103,7 @@ impl Sequences {
             })?;
         sequence.copy_credit |= copies;
         if terms.handover == Handover::Move {
+            sequence.leave_transit();
             sequence.transit = Transit::Leaving(export.clone());
             cursor.close();
         } else if shared {

@@ -97,6 +97,18 @@ pub struct Loading {
     pub aborted: bool,
 }
 
+impl Loading {
+    /// Nothing is to come for the sequence.
+    const fn over(sequence: &Sequence) -> Self {
+        Self {
+            arrived: sequence.seal.computed,
+            left: 0,
+            failed: false,
+            aborted: false,
+        }
+    }
+}
+
 impl Sequences {
     /// Admits a sequence whose first positions come from elsewhere: as [`admit`](Self::admit), and what is not found of them is filled
     /// by the writers of the [`Import`]. All of it or nothing.
@@ -178,7 +190,7 @@ impl Sequences {
             first,
             arrived: 0,
             positions: asked.max(admitted.hit),
-            sound: usize::MAX,
+            good: usize::MAX,
         });
         if incoming
             .source
@@ -216,7 +228,8 @@ impl Sequences {
     /// registry does. Without a move it only says whether everything has come.
     ///
     /// # Errors
-    /// [`CommitError::NotArrived`]: wait, or release the sequence. [`CommitError::Aborted`]: the source keeps it; release it here.
+    /// [`CommitError::NotArrived`]: wait, or release the sequence; without a move it may as well compute the rest itself.
+    /// [`CommitError::Aborted`]: the source keeps it; release it here.
     /// [`CommitError::Stale`].
     pub fn commit(&mut self, handle: Handle) -> Result<(), CommitError> {
         let slot = self.registry.find(handle)?;
@@ -251,7 +264,7 @@ impl Sequences {
     /// Blocks that a move under way keeps twice, as far as they are here.
     pub(crate) fn duplicated_blocks(&self) -> usize {
         let moved = |(_, sequence): (_, &Sequence)| match &sequence.transit {
-            Transit::Loading(load) if load.import.source().is_some() => load.import.ids().len(),
+            Transit::Loading(load) if load.reads_source() => load.import.ids().len(),
             Transit::Leaving(export) if export.phase() == Phase::Linked => export.ids().len(),
             _ => 0,
         };
@@ -264,32 +277,19 @@ impl Sequences {
         }
     }
 
-    /// A load that is over is, before something else is done with its sequence.
-    pub(super) fn notice_arrivals(&mut self, handle: Handle) {
-        if let Ok(slot) = self.registry.find(handle) {
-            if matches!(self.registry.at(slot).transit, Transit::Loading(_)) {
-                self.go_on_loading(slot);
-            }
-        }
-    }
-
     /// Takes notice of what has arrived.
     fn go_on_loading(&mut self, slot: usize) -> Loading {
         let core = &*self.pool.core;
         let sequence = self.registry.at(slot);
         let Transit::Loading(load) = &mut sequence.transit else {
-            return Loading {
-                arrived: sequence.seal.computed,
-                left: 0,
-                failed: false,
-                aborted: false,
-            };
+            return Loading::over(sequence);
         };
         // Read before the arrivals: if nothing is left now, all of them are seen.
         let left = load.import.left();
         load.arrived += load.import.arrived_from(load.arrived);
-        let arrived = load.arrived_positions(core.block_size);
-        let failed = load.has_failed();
+        let (arrived, positions) = (load.arrived_positions(core.block_size), load.positions);
+        let failed = load.good < positions
+            || (load.arrived..load.import.ids().len()).any(|at| load.import.has_failed(at));
         let aborted = load
             .moved()
             .is_some_and(|export| export.phase() == Phase::Aborted);
@@ -299,8 +299,10 @@ impl Sequences {
             .seal
             .publish(core, &mut self.worker, &mut sequence.chain);
         self.statistics.unpublished += u64::from(ended);
-        if left == 0 && !is_move {
-            sequence.transit = Transit::None;
+        // Where something did not come it ends when the sequence has computed that itself.
+        if left == 0 && !is_move && sequence.seal.computed >= positions {
+            sequence.end_load(arrived >= positions);
+            return Loading::over(sequence);
         }
         Loading {
             arrived,

@@ -16,7 +16,7 @@ impl Sequences {
     /// the positions before it, whose count is [`computed`](crate::SequenceState::computed) then, and the block with all that was published below it can't be
     /// found any more. `affected` (which is cleared first) gets these sequences.
     ///
-    /// Tables stay as they are (but duplicates behind the bad block [are adopted](Self::adopt_duplicates)). Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have to be
+    /// Tables stay as they are. Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have to be
     /// told again from [`known`](crate::SequenceState::known) on, if that fell. Other registries of the pool, and chains, need a call of their own.
     ///
     /// # Errors
@@ -49,9 +49,13 @@ impl Sequences {
             let Some(entry) = sequence.chain.entry_of(block) else {
                 continue;
             };
-            if sequence.roll_back(core, entry) {
-                affected.push(cursor.handle);
+            let positions = entry * core.block_size;
+            let spoiled = sequence.spoil_load(positions);
+            if sequence.seal.computed <= positions && !spoiled {
+                continue;
             }
+            sequence.roll_back(core, entry);
+            affected.push(cursor.handle);
         }
         Ok(())
     }
@@ -67,7 +71,6 @@ impl Sequences {
     /// As taking the blocks.
     pub fn renew(&mut self, handle: Handle, out: &mut Step) -> Result<(), AppendError> {
         out.clear();
-        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         sequence.check_growth()?;
@@ -76,34 +79,32 @@ impl Sequences {
         let entries = || from..table.len();
         let is_shared = |&entry: &usize| !self.tickets.is_alone_in(core, table[entry], 0);
         let shared = entries().filter(is_shared).count();
-        if shared > 0 {
-            let mut fresh: Vec<BlockId> = Vec::new();
+        if shared > 0 || sequence.chain.is_spoiled() {
+            let (mut replaced, mut fresh): (Vec<usize>, Vec<BlockId>) = (Vec::new(), Vec::new());
+            replaced.try_reserve(shared).map_err(|_| OutOfMemory)?;
             fresh.try_reserve(shared).map_err(|_| OutOfMemory)?;
-            let mut old: Vec<(usize, BlockId)> = Vec::new();
-            old.try_reserve(shared).map_err(|_| OutOfMemory)?;
+            let mut old = Vec::new();
+            let most = 2 * entries().len();
+            old.try_reserve(most).map_err(|_| OutOfMemory)?;
             out.reserve(0, shared)?;
-            old.extend(
-                entries()
-                    .filter(is_shared)
-                    .map(|entry| (entry, table[entry])),
-            );
-            let credits = count(shared);
             core.credits
-                .withdraw_available(credits)
+                .withdraw_available(count(shared))
                 .map_err(|available| {
                     let refused = core.shortfall(shared, available);
                     core.count_refusal(refused);
                     self.statistics.refused_appends += 1;
                     refused
                 })?;
+            replaced.extend(entries().filter(is_shared));
             fresh.resize(shared, BlockId::NONE);
             core.obtain(&mut self.worker, &mut fresh);
-            for (&(entry, _), &block) in old.iter().zip(&fresh) {
-                sequence.chain.ids[entry] = block;
+            for (&entry, &block) in replaced.iter().zip(&fresh) {
                 out.note(0, entry, block);
                 sequence.changed_from = sequence.changed_from.min(entry);
             }
-            core.release(old.iter().rev().map(|&(_, block)| block));
+            sequence
+                .chain
+                .replace(core, from, &replaced, &fresh, &mut old);
         }
         if matches!(sequence.transit, Transit::Loading(_)) {
             sequence.leave_transit();

@@ -179,30 +179,14 @@ impl Sequence {
         self.changed_from = 0;
     }
 
-    /// Its block at an entry has bad content: nothing from there on is computed, or will have arrived. False: nothing was.
-    pub(super) fn roll_back(&mut self, core: &Core, entry: usize) -> bool {
-        let sound = entry * core.block_size;
-        let mut affected = self.seal.computed > sound;
-        if let Transit::Loading(load) = &mut self.transit {
-            affected |= sound < load.positions;
-            load.sound = load.sound.min(sound);
-        }
-        if !affected {
-            return false;
-        }
+    /// Its block at an entry has bad content: nothing from there on is computed, and it will not be found by it.
+    pub(super) fn roll_back(&mut self, core: &Core, entry: usize) {
         if let Transit::Leaving(export) = &self.transit {
             // Committed: the other side has what was read before.
             let _ = export.abort();
         }
         self.seal.roll_back(core, &self.chain, entry);
-        // What is published below a duplicate's findable block needs that held: it takes the place of the own copy.
-        let adopted = self.chain.adopt_duplicates(core, entry);
-        if adopted.blocks > 0 {
-            self.changed_from = self.changed_from.min(adopted.first);
-        }
-        let credits = self.chain.unpublish(core, entry, core.capacity());
-        debug_assert_eq!(credits, 0, "no copy is beside another");
-        true
+        self.chain.spoil(entry);
     }
 
     /// Gives everything back. The buffers stay for the next sequence.

@@ -59,23 +59,23 @@ pub(super) struct Load {
     pub(super) first: usize,
     /// Blocks of it that have arrived without a gap.
     pub(super) arrived: usize,
-    /// Positions that the load was to bring.
+    /// Positions that the load brings at most.
     pub(super) positions: usize,
-    /// Positions before the first block whose content turned out bad.
-    pub(super) sound: usize,
+    /// What comes for positions from here on is bad.
+    pub(super) good: usize,
 }
 
 impl Load {
     /// Positions from the start that are there.
     pub(super) fn arrived_positions(&self, block_size: usize) -> usize {
-        let arrived = (self.first + self.arrived) * block_size;
-        arrived.min(self.positions).min(self.sound)
+        let there = (self.first + self.arrived) * block_size;
+        there.min(self.positions).min(self.good)
     }
 
-    /// Whether some of it will not come.
-    pub(super) fn has_failed(&self) -> bool {
-        let mut rest = self.arrived..self.import.ids().len();
-        self.sound < self.positions || rest.any(|at| self.import.has_failed(at))
+    /// Whether its blocks are still the source's as well.
+    pub(super) fn reads_source(&self) -> bool {
+        let under_way = self.moved().is_some() || !self.import.is_settled();
+        under_way && self.import.source().is_some()
     }
 
     /// The move that brings it, if it is one.
@@ -112,6 +112,37 @@ impl Sequence {
                 arrived: load.arrived_positions(block_size),
             }),
             _ => Ok(()),
+        }
+    }
+
+    /// Positions from here on are taken back: what came for them counts for none that are appended later.
+    pub(super) fn truncate_load(&mut self, positions: usize) {
+        if let Transit::Loading(load) = &mut self.transit {
+            load.positions = load.positions.min(positions);
+        }
+    }
+
+    /// What a load brought or brings for positions from here on is bad. False: it brings nothing for them.
+    pub(super) fn spoil_load(&mut self, positions: usize) -> bool {
+        match &mut self.transit {
+            Transit::Loading(load) if positions < load.positions.min(load.good) => {
+                load.good = positions;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing is left to come for its load, of which it has all or not.
+    pub(super) fn end_load(&mut self, complete: bool) {
+        if let (Transit::Loading(load), true) = (&self.transit, complete) {
+            if let Some(source) = load.import.source() {
+                // It may have been called off: it is here all the same.
+                let _ = source.commit();
+            }
+            self.transit = Transit::None;
+        } else {
+            self.leave_transit();
         }
     }
 

@@ -6,7 +6,6 @@ use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence, count};
 use super::ticket::Tickets;
-use crate::block::BlockId;
 use crate::error::{OutOfMemory, ReleaseAfterError};
 use crate::pool::{Core, Fence, Lane, RawChain};
 use crate::prefix::Proof;
@@ -131,6 +130,7 @@ impl Cutback {
             self.unpublished,
             core.block_size,
         );
+        sequence.truncate_load(self.positions);
         sequence.changed_from = sequence.changed_from.min(self.entries());
     }
 
@@ -171,7 +171,6 @@ impl Sequences {
     ///
     /// One read-modify-write for each shared or published block given back. No allocation.
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
-        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         cursor.check(positions)?;
@@ -204,7 +203,6 @@ impl Sequences {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), TruncateAfterError> {
-        self.notice_arrivals(handle);
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle).map_err(TruncateError::from)?;
         cursor.check(positions).map_err(TruncateError::from)?;
@@ -216,10 +214,7 @@ impl Sequences {
         if lane.has_passed(fence) || entries >= chain.ids.len() {
             return Ok(self.truncate(handle, positions)?);
         }
-        let published = |&block: &BlockId| core.state(block).load(Acquire).is_published();
-        // Its own ones, also such as it was rolled back before, or those of duplicates.
-        let needs_path = chain.published > entries || chain.ids[entries..].iter().any(published);
-        let head = if needs_path { entries } else { 0 };
+        let head = chain.head_of_tail(core, entries);
         let lists = lane.next_lists().ok_or(OutOfMemory);
         lists
             .and_then(|lists| {

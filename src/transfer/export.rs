@@ -159,10 +159,10 @@ impl Export {
         Ok(())
     }
 
-    /// An import begins to read. False: another one does, or it is over.
+    /// An import begins to read. False: another one does, or it is over, or its lease.
     pub(crate) fn link(&self) -> bool {
-        self.advance(|phase| phase == Phase::Offered, Phase::Linked)
-            .is_ok()
+        let offered = |phase| phase == Phase::Offered;
+        self.is_readable() && self.advance(offered, Phase::Linked).is_ok()
     }
 
     /// The import that reads it did not come about.
