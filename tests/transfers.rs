@@ -433,3 +433,79 @@ fn an_export_whose_lease_is_over_is_not_imported() {
     assert_eq!(export.abort(), Ok(()));
     a.figures();
 }
+
+/// Everything that holds a block holds what it hangs below: else that would be counted as available, and nobody could take it.
+#[test]
+fn bad_blocks_hang_below_the_findable_copies_of_those_before_them() {
+    let mut a = End::new(0, 8);
+    let p = tokens(14);
+    let first = a.admit(&p[..9], Growth::OnDemand);
+    let second = a.admit(&p, Growth::OnDemand);
+    a.seqs.computed(first, 9).unwrap();
+    // Two duplicates, and a block below the second's findable copy.
+    a.seqs.computed(second, 14).unwrap();
+    let bad = a.seqs.table(first).unwrap()[0];
+    a.seqs.release(first).unwrap();
+    assert_eq!(a.figures(), (2, 0, 6, 0));
+    let mut affected = Vec::new();
+    a.seqs.invalidate(bad, &mut affected).unwrap();
+    assert_eq!(affected, [second]);
+    assert_eq!(a.figures(), (2, 0, 6, 0));
+    let mut child = [Handle::NONE];
+    a.seqs.fork(second, &mut child).unwrap();
+    a.figures();
+    a.seqs.release(child[0]).unwrap();
+    let mut step = Step::new();
+    a.seqs.renew(second, &mut step).unwrap();
+    assert_eq!(step.changes().len(), 1, "two were its own");
+    a.seqs.computed(second, 14).unwrap();
+    assert_eq!(a.probe(&p), 12);
+    let (free, idle, held, _) = a.figures();
+    assert_eq!((free + idle, held), (4, 4));
+    // All that is said to be available is.
+    let mut worker = a.seqs.pool().worker().unwrap();
+    let pool = a.seqs.pool().clone();
+    let rest = pool.reserve(4).unwrap().take(&mut worker, 4).unwrap();
+    a.seqs.audit(&[&a.leases, &rest]).unwrap();
+}
+
+#[test]
+fn a_fenced_tail_of_bad_blocks_holds_what_it_hangs_below() {
+    for renewed in [false, true] {
+        let mut a = End::new(0, 12);
+        let p = tokens(14);
+        let handle = a.computed(&p);
+        let bad = a.seqs.table(handle).unwrap()[0];
+        let mut affected = Vec::new();
+        a.seqs.invalidate(bad, &mut affected).unwrap();
+        let mut step = Step::new();
+        if renewed {
+            a.seqs.renew(handle, &mut step).unwrap();
+        }
+        let mut lane = a.seqs.pool().lane();
+        a.seqs
+            .truncate_after(handle, 4, &mut lane, kvblock::Fence(1))
+            .unwrap();
+        assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+        a.seqs.release(handle).unwrap();
+        assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+        lane.complete(kvblock::Fence(1));
+        assert_eq!(a.figures().2, 0);
+    }
+}
+
+#[test]
+fn a_fenced_block_that_was_partly_kept_holds_what_it_hangs_below() {
+    let mut a = End::new(0, 12);
+    let handle = a.computed(&tokens(14));
+    a.seqs.truncate(handle, 10).unwrap();
+    let mut lane = a.seqs.pool().lane();
+    a.seqs
+        .truncate_after(handle, 8, &mut lane, kvblock::Fence(1))
+        .unwrap();
+    assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+    a.seqs.release(handle).unwrap();
+    assert_eq!(a.seqs.audit(&[&lane]), Ok(()));
+    lane.complete(kvblock::Fence(1));
+    assert_eq!(a.figures(), (9, 3, 0, 0));
+}

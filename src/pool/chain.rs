@@ -1,5 +1,6 @@
 //! A chain: what one owner holds of a path from the root, a published head and a private tail.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::blocks::Blocks;
@@ -25,8 +26,11 @@ pub(crate) struct RawChain {
     hidden: usize,
     /// Of `ids`, so many from the start are published (or stand for their canonical blocks).
     pub(crate) published: usize,
+    /// Behind those, so many turned out bad. They count as published no longer, but hang below each other and what is published, so
+    /// the chain holds what it held beside them; and nothing is published meanwhile.
+    spoiled: usize,
     /// Where a position's content is findable as another block than the chain's own, the chain holds both. Empty while there
-    /// are no such duplicates; otherwise the findable block of each published position.
+    /// are no such duplicates; otherwise the findable block of each published or spoiled position.
     canonical: BlockList,
     pub(crate) space: Space,
     /// The pool's `cuts` when this chain was last known to have none.
@@ -44,6 +48,7 @@ impl RawChain {
             ids,
             hidden: 0,
             published,
+            spoiled: 0,
             canonical: BlockList::new(),
             space,
             cuts_seen,
@@ -112,11 +117,28 @@ impl RawChain {
         self.canonical.try_reserve(missing).is_ok()
     }
 
-    /// The findable blocks from the root.
+    /// The blocks from the root that hang below each other in the tree of prefixes: the findable ones, then the spoiled ones.
     pub(crate) fn nodes(
         &self,
     ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone {
-        (0..self.published).map(|position| self.node(position))
+        (0..self.path()).map(|position| self.node(position))
+    }
+
+    const fn path(&self) -> usize {
+        self.published + self.spoiled
+    }
+
+    /// Whether blocks of it turned out bad and are still there.
+    pub(crate) const fn is_spoiled(&self) -> bool {
+        self.spoiled > 0
+    }
+
+    /// How many blocks of the head the blocks from `cut` on hang below: all of it or none.
+    pub(crate) fn head_of_tail(&self, core: &Core, cut: usize) -> usize {
+        // One more may, which was published and is partly taken back.
+        let hangs = |block: &BlockId| core.state(*block).load(Acquire).is_published();
+        let end = self.path() + usize::from(self.ids.get(self.path()).is_some_and(hangs));
+        if end > cut { cut } else { 0 }
     }
 
     /// Every reference held, tails first.
@@ -164,6 +186,7 @@ impl RawChain {
             ids,
             hidden: self.hidden.min(blocks),
             published: self.published.min(blocks),
+            spoiled: self.path().min(blocks) - self.published.min(blocks),
             canonical,
             ..*self
         }
@@ -243,11 +266,13 @@ impl RawChain {
             ids,
             hidden: head,
             published: head + self.published.saturating_sub(cut),
+            spoiled: self.path().max(cut) - self.published.max(cut),
             canonical,
             gap: self.gap || cut > self.published,
             ..*self
         };
         self.ids.truncate(cut);
+        self.spoiled = self.path().min(cut) - self.published.min(cut);
         self.published = self.published.min(cut);
         self.forget_cuts();
         Ok(tail)
@@ -271,15 +296,47 @@ impl RawChain {
     /// credits are the caller's.
     #[must_use]
     pub(crate) fn unpublish(&mut self, core: &Core, keep: usize) -> u32 {
-        if keep >= self.published {
+        if keep >= self.path() {
             return 0;
         }
-        let beside = (keep..self.ids.len().min(self.published)).rev();
+        let beside = (keep..self.ids.len().min(self.path())).rev();
         let credits = core.release_keeping_credits(beside.filter_map(|at| self.beside(at)));
         self.canonical.truncate(keep);
-        self.published = keep;
+        self.published = self.published.min(keep);
+        self.spoiled = keep - self.published;
         self.forget_cuts();
         credits
+    }
+
+    /// What is published from `from` on turned out bad.
+    pub(crate) fn spoil(&mut self, from: usize) {
+        let path = self.path();
+        self.published = self.published.min(from);
+        self.spoiled = path - self.published;
+        self.forget_cuts();
+    }
+
+    /// Puts blocks into the table at these rising entries, which are all from `from` on that are not the chain's alone; nothing is
+    /// published from there on. Gives back what they replace, and all that is held beside; there is room for that in `old`, which is
+    /// empty.
+    pub(crate) fn replace(
+        &mut self,
+        core: &Core,
+        from: usize,
+        entries: &[usize],
+        fresh: &[BlockId],
+        old: &mut Vec<BlockId>,
+    ) {
+        for at in (from..self.ids.len()).rev() {
+            let beside = self.beside(at);
+            if let Ok(place) = entries.binary_search(&at) {
+                old.push(core::mem::replace(&mut self.ids[at], fresh[place]));
+            }
+            old.extend(beside);
+        }
+        self.canonical.truncate(from);
+        self.spoiled = self.path().min(from).saturating_sub(self.published);
+        core.release(old.iter().copied());
     }
 
     /// Puts the findable block of each duplicate into the table, and leaves the chain's own copies to be given back. Returns how
@@ -325,6 +382,7 @@ impl RawChain {
         self.ids.clear();
         self.canonical.clear();
         self.published = 0;
+        self.spoiled = 0;
         self.hidden = 0;
     }
 

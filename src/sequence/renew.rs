@@ -79,34 +79,32 @@ impl Sequences {
         let entries = || from..table.len();
         let is_shared = |&entry: &usize| !self.tickets.is_alone_in(core, table[entry], 0);
         let shared = entries().filter(is_shared).count();
-        if shared > 0 {
-            let mut fresh: Vec<BlockId> = Vec::new();
+        if shared > 0 || sequence.chain.is_spoiled() {
+            let (mut replaced, mut fresh): (Vec<usize>, Vec<BlockId>) = (Vec::new(), Vec::new());
+            replaced.try_reserve(shared).map_err(|_| OutOfMemory)?;
             fresh.try_reserve(shared).map_err(|_| OutOfMemory)?;
-            let mut old: Vec<(usize, BlockId)> = Vec::new();
-            old.try_reserve(shared).map_err(|_| OutOfMemory)?;
+            let mut old = Vec::new();
+            let most = 2 * entries().len();
+            old.try_reserve(most).map_err(|_| OutOfMemory)?;
             out.reserve(0, shared)?;
-            old.extend(
-                entries()
-                    .filter(is_shared)
-                    .map(|entry| (entry, table[entry])),
-            );
-            let credits = count(shared);
             core.credits
-                .withdraw_available(credits)
+                .withdraw_available(count(shared))
                 .map_err(|available| {
                     let refused = core.shortfall(shared, available);
                     core.count_refusal(refused);
                     self.statistics.refused_appends += 1;
                     refused
                 })?;
+            replaced.extend(entries().filter(is_shared));
             fresh.resize(shared, BlockId::NONE);
             core.obtain(&mut self.worker, &mut fresh);
-            for (&(entry, _), &block) in old.iter().zip(&fresh) {
-                sequence.chain.ids[entry] = block;
+            for (&entry, &block) in replaced.iter().zip(&fresh) {
                 out.note(0, entry, block);
                 sequence.changed_from = sequence.changed_from.min(entry);
             }
-            core.release(old.iter().rev().map(|&(_, block)| block));
+            sequence
+                .chain
+                .replace(core, from, &replaced, &fresh, &mut old);
         }
         if matches!(sequence.transit, Transit::Loading(_)) {
             sequence.leave_transit();

@@ -160,6 +160,7 @@ impl Seal {
         let sealed = self.known.min(self.computed);
         sealed >= (chain.published + 1) * core.block_size
             && self.publishing == Publishing::On
+            && !chain.is_spoiled()
             && self.publish_some(
                 core,
                 worker,

@@ -186,8 +186,7 @@ impl Sequence {
             let _ = export.abort();
         }
         self.seal.roll_back(core, &self.chain, entry);
-        let credits = self.chain.unpublish(core, entry);
-        core.credits.deposit(credits);
+        self.chain.spoil(entry);
     }
 
     /// Gives everything back. The buffers stay for the next sequence.

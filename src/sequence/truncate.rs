@@ -202,11 +202,7 @@ impl Sequences {
         if lane.has_passed(fence) || entries >= chain.ids.len() {
             return Ok(self.truncate(handle, positions)?);
         }
-        let head = if chain.published > entries {
-            entries
-        } else {
-            0
-        };
+        let head = chain.head_of_tail(core, entries);
         let lists = lane.next_lists().ok_or(OutOfMemory);
         lists
             .and_then(|lists| {
