@@ -1763,10 +1763,17 @@ impl Crowd {
                 let _ = self.end.seqs.loading(handle).expect("it lives");
             }
             20 => {
-                let _ = match self.random.below(3) {
-                    0 => self.end.seqs.commit(handle).is_ok(),
-                    1 => self.end.seqs.renew(handle, &mut self.end.step).is_ok(),
-                    _ => self.end.seqs.adopt_duplicates(handle).is_ok(),
+                let End { seqs, step, .. } = &mut self.end;
+                let _ = match self.random.below(4) {
+                    0 => seqs.commit(handle).is_ok(),
+                    1 => seqs.renew(handle, step).is_ok(),
+                    2 => seqs.adopt_duplicates(handle).is_ok(),
+                    _ => {
+                        if let Ok(detached) = seqs.detach(handle) {
+                            self.living[at].0 = seqs.attach(detached).expect("its slot is vacant");
+                        }
+                        true
+                    }
                 };
             }
             _ => self.grow(handle, end),
@@ -1790,7 +1797,8 @@ impl Crowd {
 #[test]
 fn a_cap_is_kept_beside_exports_leases_forks_fences_loads_and_bad_content() {
     let mut refused = 0;
-    for seed in 0..150 {
+    // The last two found what the others did not.
+    for seed in (0..150).chain([1541, 1714]) {
         let _seed = Seed(seed);
         let mut crowd = Crowd::new(seed);
         for _ in 0..400 {

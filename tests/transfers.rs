@@ -1,10 +1,10 @@
 //! Transfers: moves between two pools, loads from a store, bad content; in every order of answers and ends.
 
 use kvblock::{
-    Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, ElementType, Export,
-    Flights, Growth, Handle, ImportError, Imported, InTransit, Incoming, KvFormat, Leases,
-    MoveEnded, Namespace, Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId,
-    SourceTaken, Step, Terms,
+    Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, CopyPending,
+    ElementType, Export, ExportError, Flights, Growth, Handle, ImportError, Imported, InTransit,
+    Incoming, KvFormat, Leases, MoveEnded, Namespace, Owner, Phase, PoolConfig, Prompt, Sequences,
+    SequencesConfig, ShardId, SourceTaken, Step, Terms,
 };
 
 const B: usize = 4;
@@ -581,4 +581,27 @@ fn a_renewal_behind_what_is_bad_lets_go_of_what_it_replaces() {
     let mut step = Step::new();
     a.seqs.renew(second, &mut step).unwrap();
     assert_eq!(a.figures().2, 5, "four of its own, and one beside");
+}
+
+#[test]
+fn what_has_not_been_copied_yet_is_not_offered() {
+    let mut a = End::new(0, 12);
+    let parent = a.computed(&tokens(10));
+    let mut child = [Handle::NONE];
+    a.seqs.fork(parent, &mut child).unwrap();
+    let mut step = Step::new();
+    a.seqs.append(child[0], 1, &mut step).unwrap();
+    let terms = Terms::copy(Owner::new(1), 100);
+    let space = Namespace::new();
+    assert_eq!(
+        a.seqs
+            .export(child[0], &space, &mut a.leases, &terms)
+            .map(|_| ()),
+        Err(ExportError::CopyPending(CopyPending))
+    );
+    assert_eq!(a.leases.used(), 0);
+    a.seqs.copied(step.copies()[0]).unwrap();
+    let export = a.seqs.export(child[0], &space, &mut a.leases, &terms);
+    assert_eq!(export.unwrap().positions(), 10);
+    a.figures();
 }

@@ -314,8 +314,7 @@ impl Sequences {
             .try_reserve(need.blocks() as usize)
             .map_err(|_| OutOfMemory)?;
         if need.copy {
-            let src = table[need.entry];
-            self.tickets.prepare(core, &sequence.chain, src)?;
+            self.tickets.prepare(core, &sequence.chain, need.entry)?;
         }
         let spent = need.pay(core, sequence).inspect_err(|_| {
             if need.copy {

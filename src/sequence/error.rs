@@ -268,6 +268,8 @@ one_of! {
         Stale(Stale),
         /// It takes part in another transfer.
         InTransit(InTransit),
+        /// What is to be read has not been copied there yet.
+        CopyPending(CopyPending),
         /// It is of another namespace than the one named.
         OtherNamespace(OtherNamespace),
         /// No lease on its blocks.

@@ -1,7 +1,7 @@
 //! Offering a sequence's computed positions to somebody else.
 
 use super::Sequences;
-use super::error::{ExportError, OtherNamespace, PinError};
+use super::error::{CopyPending, ExportError, OtherNamespace, PinError};
 use super::growth::Growth;
 use super::handle::Handle;
 use super::transit::Transit;
@@ -87,6 +87,9 @@ impl Sequences {
         }
         let positions = sequence.seal.computed;
         let blocks = positions.div_ceil(core.block_size);
+        if self.tickets.copies_into_any(&sequence.chain.ids[..blocks]) {
+            return Err(CopyPending.into());
+        }
         // The block at the end gets another owner: the next write into it will be to a copy.
         let shared = blocks > cursor.positions / core.block_size
             && sequence.has_partial_tail(cursor.positions, core.block_size);

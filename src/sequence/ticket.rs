@@ -86,20 +86,21 @@ impl Tickets {
             .map(|&place| &mut self.places[place as usize])
     }
 
-    /// Prepares a ticket for the copy of the block at the end of a chain: all that can fail. A published source needs its path,
+    /// Prepares a ticket for the copy of a block of a chain's table: all that can fail. A published source needs its path,
     /// as no idle block may have a held one below it.
     pub(super) fn prepare(
         &mut self,
         core: &Core,
         chain: &RawChain,
-        src: BlockId,
+        entry: usize,
     ) -> Result<(), AppendError> {
         self.reserve()?;
         let Some(next) = self.next() else {
             return Err(OutOfMemory.into());
         };
+        let src = chain.ids[entry];
         let published = core.state(src).load(Acquire).is_published();
-        let path = chain.nodes().take(if published { usize::MAX } else { 0 });
+        let path = (0..if published { entry } else { 0 }).map(|above| chain.node(above));
         next.held
             .try_reserve(path.len() + 2)
             .map_err(|_| OutOfMemory)?;

@@ -5,6 +5,7 @@
 //! are not part of the repository; where they are absent, their tests are not run, and say so.
 #![cfg(not(loom))]
 
+mod lifetimes;
 mod program;
 mod sequential;
 mod serve;

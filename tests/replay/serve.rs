@@ -22,12 +22,12 @@ const PAIR: &str = r#"{"timestamp": 0, "input_length": 8, "output_length": 6, "h
 
 const SMALL: [&str; 4] = ["--id-tokens", "4", "--block-size", "4"];
 
-fn small(scratch: &Scratch, trace: &Path, options: &[&str]) -> Replayed {
+pub(crate) fn small(scratch: &Scratch, trace: &Path, options: &[&str]) -> Replayed {
     scratch.replay(trace, &[&SMALL, options].concat())
 }
 
 /// A figure that is no whole number.
-fn is(result: &Replayed, key: &str, expected: f64) {
+pub(crate) fn is(result: &Replayed, key: &str, expected: f64) {
     let found: f64 = result.get(key).parse().expect("a number");
     assert!(
         (found - expected).abs() < 1e-9,
@@ -49,7 +49,7 @@ fn member(result: &Replayed, object: &str, key: &str) -> f64 {
 }
 
 /// Nothing is left, every audit was passed, every request has ended.
-fn is_clean(result: &Replayed) {
+pub(crate) fn is_clean(result: &Replayed) {
     for key in [
         "held_at_end",
         "reserved_at_end",
@@ -535,6 +535,8 @@ fn options_of_requests_are_refused_for_trees() {
         ("--cancel", "2%"),
         ("--draft", "2"),
         ("--slo", "ttft=2s,gap=100ms"),
+        ("--resize", "1s=-10%"),
+        ("--fetch", "10%"),
     ] {
         let arguments = [trace.as_os_str(), OsStr::new(option), OsStr::new(value)];
         let output = run(arguments);
@@ -627,7 +629,7 @@ fn what_cannot_be_served_ends_the_program_with_code_2() {
         .write("pair.jsonl", PAIR.as_bytes())
         .display()
         .to_string();
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 28] = [
         (&["--capacity", "5%"], "--blocks"),
         (&["--growth", "some"], "`ahead:BLOCKS`"),
         (&["--growth", "ahead:0"], "from 1 on"),
@@ -649,6 +651,19 @@ fn what_cannot_be_served_ends_the_program_with_code_2() {
         ),
         (&["--mode", "sequential", "--growth", "cap"], "--growth"),
         (&["--concurrent-sessions", "4"], "sessions"),
+        (&["--pin", "30s"], "sessions"),
+        (&["--pin-budget", "2%"], "--pin"),
+        (&["--resize", "60s"], "a time and a change"),
+        (&["--resize", "60s=-10,60s=+10"], "order of their times"),
+        (&["--resize", "1s=-50%,2s=-50%"], "leave nothing"),
+        (
+            &["--resize", "1s=-50%", "--watermark", "50%"],
+            "--watermark",
+        ),
+        (&["--writers", "4"], "--fetch"),
+        (&["--fetch", "1", "--writers", "64"], "at most 63"),
+        (&["--abort-transfers", "1"], "--fetch"),
+        (&["--mode", "sequential", "--overlap"], "--overlap"),
     ];
     for (options, expected) in cases {
         let output = run([&[trace.as_str()], options].concat());

@@ -3,6 +3,7 @@
 use proptest::test_runner::{Config, FileFailurePersistence};
 
 /// An event ring from which nothing is lost.
+#[allow(dead_code, reason = "not every test keeps events")]
 pub(crate) const ALL_EVENTS: usize = 1 << 12;
 
 pub(crate) fn config(cases: u32, kept: &'static str, max_shrink_iters: u32) -> Config {

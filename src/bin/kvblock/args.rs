@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kvblock::trace;
 
 use crate::serve::step_time::StepTime;
-use crate::values::{BudgetArg, Fraction, GrowthArg, Share, Slo, Watermark, at_least_one};
+use crate::values::{
+    BudgetArg, Fraction, GrowthArg, PinTime, ResizeArg, Share, Slo, Watermark, at_least_one,
+};
 
 /// Block allocator for the KV cache of LLM inference engines: replays real workloads and reports what the allocator did.
 #[derive(Debug, Parser)]
@@ -132,6 +134,42 @@ pub(crate) struct ServeArgs {
     /// Sessions that run at a time, for a trace of sessions [default: 8]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) concurrent_sessions: Option<NonZeroUsize>,
+
+    /// Takes blocks out of service and brings more into it while serving, in order of time: `60s=-25%,120s=+25%`, percentages of
+    /// --blocks or numbers of blocks. A shrink that is refused is tried again at each step
+    #[arg(long, value_name = "TIME=CHANGE", value_delimiter = ',')]
+    pub(crate) resize: Vec<ResizeArg>,
+
+    /// The engine runs a step ahead of the device: what is given back is quarantined for a step, and duplicates are kept to
+    /// the end
+    #[arg(long)]
+    pub(crate) overlap: bool,
+
+    /// The share of the requests whose prompt comes from a store, but for its last block; it is computed from there on [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fetch: Option<Share>,
+
+    /// Who fills the blocks of a transfer, each its part of all of them [default: 2]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) writers: Option<NonZeroUsize>,
+
+    /// Blocks that arrive in a step, of all transfers together [default: 64]
+    #[arg(long, value_name = "BLOCKS", value_parser = at_least_one)]
+    pub(crate) fetch_rate: Option<NonZeroUsize>,
+
+    /// The share of the transfers that end midway: half of them as their request is cancelled, half as a writer fails and the
+    /// engine computes the rest [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) abort_transfers: Option<Share>,
+
+    /// How long what a turn of a session has published is held for the next one, in seconds or as `1500ms` [default: not at
+    /// all]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) pin: Option<PinTime>,
+
+    /// Blocks that may be pinned: a number or a percentage of the pool [default: 25%]
+    #[arg(long, value_name = "BLOCKS|PERCENT")]
+    pub(crate) pin_budget: Option<Watermark>,
 }
 
 impl ServeArgs {
@@ -150,6 +188,14 @@ impl ServeArgs {
             (self.step_time.is_some(), "--step-time"),
             (self.slo.is_some(), "--slo"),
             (self.concurrent_sessions.is_some(), "--concurrent-sessions"),
+            (!self.resize.is_empty(), "--resize"),
+            (self.overlap, "--overlap"),
+            (self.fetch.is_some(), "--fetch"),
+            (self.writers.is_some(), "--writers"),
+            (self.fetch_rate.is_some(), "--fetch-rate"),
+            (self.abort_transfers.is_some(), "--abort-transfers"),
+            (self.pin.is_some(), "--pin"),
+            (self.pin_budget.is_some(), "--pin-budget"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
@@ -169,6 +215,8 @@ Examples:
   kvblock replay conversation_trace.jsonl --growth on-demand --watermark 2% --audit-every 100 --json out.json
   kvblock replay AzureLLMInferenceTrace_conv.csv.gz --blocks 4096 --branch 2 --draft 3 --cancel 2%
   kvblock replay conversation_trace.jsonl --block-size 16,32,64,128
+  kvblock replay conversation_trace.jsonl --resize 60s=-25%,120s=+25% --fetch 20% --abort-transfers 10% --overlap
+  kvblock replay sessions.jsonl --pin 60 --pin-budget 10%
   kvblock replay conversation_trace.jsonl --mode sequential --capacity 5%";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -233,6 +233,54 @@ impl FromStr for Watermark {
     }
 }
 
+/// So many blocks more or fewer, from some time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResizeArg {
+    pub(crate) at: Nanos,
+    pub(crate) grows: bool,
+    pub(crate) by: Watermark,
+}
+
+impl FromStr for ResizeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("`{text}` is not a time and a change such as `60s=-25%`");
+        let (at, change) = text.split_once('=').ok_or_else(wrong)?;
+        let (grows, by) = match (change.strip_prefix('+'), change.strip_prefix('-')) {
+            (Some(by), _) => (true, by),
+            (_, Some(by)) => (false, by),
+            _ => return Err(wrong()),
+        };
+        if by.starts_with(['+', '-']) {
+            return Err(wrong());
+        }
+        Ok(Self {
+            at: duration(at)?,
+            grows,
+            by: by.parse()?,
+        })
+    }
+}
+
+/// How long a pin lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PinTime(pub(crate) Nanos);
+
+impl FromStr for PinTime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // As others, or a plain number of seconds.
+        let lasts =
+            duration(text).or_else(|wrong| duration(&format!("{text}s")).map_err(|_| wrong));
+        match lasts? {
+            0 => Err(String::from("a pin must last: leave --pin out for none")),
+            lasts => Ok(Self(lasts)),
+        }
+    }
+}
+
 /// What a request must meet to count as good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slo {
@@ -454,6 +502,34 @@ mod tests {
             "gap=1",
         ] {
             assert!(text.parse::<Slo>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_resize_is_a_time_and_a_signed_change() {
+        let of = |at, grows, by| Ok(ResizeArg { at, grows, by });
+        let quarter = Watermark::Of(Share::new(25, 100));
+        assert_eq!("60s=-25%".parse(), of(60_000_000_000, false, quarter));
+        assert_eq!(
+            "1.5s=+64".parse(),
+            of(1_500_000_000, true, Watermark::Blocks(64))
+        );
+        for text in [
+            "",
+            "60s",
+            "60s=25%",
+            "=-1",
+            "60s=-",
+            "60s=+-1",
+            "60s=-101%",
+            "1=+1",
+        ] {
+            assert!(text.parse::<ResizeArg>().is_err(), "{text}");
+        }
+        assert_eq!("30".parse(), "30s".parse::<PinTime>());
+        assert_eq!("1500ms".parse(), Ok(PinTime(1_500_000_000)));
+        for text in ["0", "", "long", "-1"] {
+            assert!(text.parse::<PinTime>().is_err(), "{text}");
         }
     }
 

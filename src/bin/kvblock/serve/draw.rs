@@ -16,6 +16,15 @@ pub(crate) enum Purpose {
     Accept = 4,
     /// When a session starts.
     Start = 5,
+    /// Whether a prompt is fetched.
+    Fetch = 6,
+    /// Whether its transfer is aborted, and how.
+    Abort = 7,
+    AbortKind = 8,
+    /// In which order its parts arrive.
+    ArrivalOrder = 9,
+    /// When writers answer of what nobody wants.
+    Late = 10,
 }
 
 /// A number that this seed gives to this decision on this thing.

@@ -5,8 +5,11 @@ use alloc::vec::Vec;
 
 use kvblock::SequencesReport;
 
+use super::fetch::FetchFigures;
 use super::job::{Ending, Job};
 use super::memory::Tables;
+use super::pins::PinFigures;
+use super::resize::Resized;
 use super::samples::Samples;
 use super::step_time::Nanos;
 use super::timeline::Sample;
@@ -33,6 +36,12 @@ pub(crate) struct Figures {
     pub(crate) branches_without_slot: u64,
     /// What those found when they were admitted.
     pub(crate) joined: Lookups,
+    /// What later turns of sessions found when they were first admitted.
+    pub(crate) later_turns: Lookups,
+    /// Appends that waited for quarantined blocks instead of taking a sequence's memory.
+    pub(crate) waits_for_fences: u64,
+    /// The most blocks that only the device's last step held.
+    pub(crate) quarantined_most: usize,
     pub(crate) drafts: u64,
     pub(crate) rejected_drafts: u64,
     pub(crate) steps: u64,
@@ -95,7 +104,7 @@ impl Figures {
     }
 }
 
-/// Admissions that the registry counts as returns, and that are none.
+/// Admissions of a kind that the registry does not tell apart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lookups {
     pub(crate) requests: u64,
@@ -162,6 +171,9 @@ pub(crate) struct Outcome {
     /// The virtual time at the end, and how much of it steps took.
     pub(crate) time: Nanos,
     pub(crate) busy: Nanos,
+    pub(crate) fetched: FetchFigures,
+    pub(crate) pinned: PinFigures,
+    pub(crate) resized: Vec<Resized>,
     /// What the registry and the pool say at the end.
     pub(crate) report: SequencesReport,
 }

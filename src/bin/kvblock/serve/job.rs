@@ -3,6 +3,7 @@
 use kvblock::trace::Request;
 
 use super::draw::{Purpose, between, draw};
+use super::fetch::Fate;
 use super::step_time::Nanos;
 use crate::values::Share;
 
@@ -34,6 +35,10 @@ pub(crate) struct Job {
     /// Tokens of the answer; each branch generates that many.
     pub(crate) output: u64,
     pub(crate) cancel: Option<Cancel>,
+    /// What becomes of its transfer, if its prompt is fetched.
+    pub(crate) fetch: Option<Fate>,
+    /// Whether it goes on from an earlier turn of a session.
+    pub(crate) is_later_turn: bool,
     /// Branches that it has, and those of them that have not ended.
     pub(crate) branches: u64,
     pub(crate) branches_left: u64,
@@ -66,6 +71,8 @@ impl Job {
             input,
             output,
             cancel: fate(seed, index as u64, cancel, (input, output)),
+            fetch: None,
+            is_later_turn: false,
             branches,
             branches_left: branches,
             arrival: 0,

@@ -1,11 +1,13 @@
 //! The run's book: the clock, the figures, the time line, and the audits.
 
+use alloc::vec::Vec;
 use core::iter::ExactSizeIterator;
 
 use kvblock::Handle;
 
 use super::figures::{Figures, Outcome};
 use super::memory::Memory;
+use super::resize::Resized;
 use super::settings::Settings;
 use super::step_time::{Clock, Nanos, StepTime};
 use super::timeline::{Sample, Timeline};
@@ -56,8 +58,15 @@ impl Log {
         self.figures.steps += 1;
         self.figures.means.add(took, tables, memory.held());
         let now = self.clock.now();
+        let overlaps = memory.overlap().lane().is_some();
+        if !overlaps && !self.timeline.is_due(now) {
+            return Ok(());
+        }
+        let pool = memory.pool().report();
+        let most = &mut self.figures.quarantined_most;
+        *most = (*most).max(pool.quarantined);
         if self.timeline.is_due(now) {
-            let pool = memory.pool().report();
+            let (loading, late) = memory.fetches.blocks();
             let sample = Sample {
                 time_s: 0.0,
                 running: count,
@@ -67,6 +76,12 @@ impl Log {
                 free: pool.free,
                 reserved: pool.reserved,
                 tail_waste: tables.tail_waste,
+                online: pool.online,
+                draining: pool.draining,
+                quarantined: pool.quarantined,
+                loading,
+                late,
+                pinned: memory.pins().map_or(0, |pins| pins.leases().used()),
             };
             self.timeline.add(now, sample);
         }
@@ -92,8 +107,12 @@ impl Log {
     }
 
     /// Waits for what is under way, recounts a last time, and closes the book.
-    pub(crate) fn finish(mut self, mut memory: Memory) -> Result<Outcome, Failure> {
-        memory.wait_for_copies()?;
+    pub(crate) fn finish(
+        mut self,
+        mut memory: Memory,
+        resized: Vec<Resized>,
+    ) -> Result<Outcome, Failure> {
+        memory.close()?;
         if self.figures.inconsistency.is_none() {
             self.audit(&memory);
         }
@@ -102,6 +121,9 @@ impl Log {
             series: self.timeline.into_samples(),
             time: self.clock.now(),
             busy: self.clock.busy(),
+            fetched: memory.fetches.figures,
+            pinned: memory.pins().map(|pins| pins.figures).unwrap_or_default(),
+            resized,
             report: memory.sequences().report(),
         })
     }

@@ -1,21 +1,39 @@
 //! The registry of sequences as the simulated engine uses it: errors that cannot occur end the run, and a copy is reported
 //! as done one step after it was asked for, as from a device that works behind.
+//!
+//! Beside the sequences, blocks are held by the device's last step (`overlap`), by writers (`fetch`), and by pins.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use kvblock::{
-    Admit, AdmitError, Admitted, AppendError, BlockPool, BranchError, Contents, CopyTicket, Handle,
-    PoolConfig, Refused, Sequences, SequencesConfig, Step, Victim,
+    Admit, AdmitError, AppendError, BlockPool, BranchError, Contents, CopyTicket, Handle, Holder,
+    ImportError, Incoming, Refused, Sequences, Step, TruncateAfterError, TruncateError, Victim,
 };
 
+use super::fetch::{Fate, Fetches, News};
+use super::overlap::Overlap;
+use super::pins::Pins;
+use super::settings::Settings;
+use super::step_time::Nanos;
 use crate::failure::{Failure, cannot_fail};
 
 /// What an append or an admission lacks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lack {
     pub(crate) blocks: usize,
+    /// They come back when the step under way is done.
+    pub(crate) is_quarantined: bool,
+}
+
+/// An admission that was granted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entered {
+    pub(crate) handle: Handle,
+    pub(crate) hit: usize,
+    /// Its first positions are under way.
+    pub(crate) loads: bool,
 }
 
 /// The pool, its registry, and the copies under way.
@@ -29,6 +47,11 @@ pub(crate) struct Memory {
     under_way: Vec<CopyTicket>,
     /// Counts what may let an admission succeed that was refused before.
     changes: u64,
+    overlap: Overlap,
+    pub(crate) fetches: Fetches,
+    pins: Option<Pins>,
+    /// The pool is resized.
+    elastic: bool,
 }
 
 /// What the tables of some sequences hold.
@@ -50,7 +73,7 @@ pub(crate) enum Fork {
 }
 
 impl Memory {
-    pub(crate) fn new(config: &PoolConfig, sequences: &SequencesConfig) -> Result<Self, Failure> {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Failure> {
         let cannot = |option: &'static str| {
             move |error| {
                 Failure::Input(format!(
@@ -58,9 +81,16 @@ impl Memory {
                 ))
             }
         };
-        let pool = BlockPool::new(config).map_err(cannot("--blocks"))?;
-        let sequences = Sequences::new(pool, sequences).map_err(cannot("--max-sequences"))?;
+        let pool = BlockPool::new(&settings.pool()).map_err(cannot("--blocks"))?;
+        let pins = settings.pins.map(|pins| Pins::new(&pool, pins));
+        let overlap = Overlap::new(&pool, settings.overlap);
+        let sequences =
+            Sequences::new(pool, &settings.sequences()).map_err(cannot("--max-sequences"))?;
         Ok(Self {
+            overlap,
+            fetches: Fetches::new(settings.fetch, settings.seed),
+            pins: pins.transpose()?,
+            elastic: !settings.resizes.is_empty(),
             sequences,
             step: Step::default(),
             asked: Vec::new(),
@@ -86,7 +116,25 @@ impl Memory {
     /// Blocks with a holder.
     pub(crate) fn held(&self) -> usize {
         let pool = self.pool();
+        if self.elastic {
+            // With blocks that drain or are offline the credits do not tell.
+            let report = pool.report();
+            return report.held + report.quarantined;
+        }
         pool.capacity() - pool.available() - pool.reserved()
+    }
+
+    pub(crate) const fn overlap(&self) -> &Overlap {
+        &self.overlap
+    }
+
+    pub(crate) const fn pins(&self) -> Option<&Pins> {
+        self.pins.as_ref()
+    }
+
+    /// The pool has another size.
+    pub(crate) const fn resized(&mut self) {
+        self.changes += 1;
     }
 
     /// Whether the registry has room for another sequence.
@@ -94,17 +142,87 @@ impl Memory {
         self.sequences.len() < max_sequences
     }
 
-    pub(crate) fn admit(
+    /// Admits a sequence, or says why not now or never.
+    pub(crate) fn admit(&mut self, admit: &Admit<'_>) -> Result<Result<Entered, Refused>, Failure> {
+        let admitted = self.sequences.admit(admit).map(|admitted| Entered {
+            handle: admitted.handle,
+            hit: admitted.hit,
+            loads: false,
+        });
+        entered(admitted)
+    }
+
+    /// The same, and the whole blocks of its prompt but for the last position come from a store.
+    pub(crate) fn import(
         &mut self,
         admit: &Admit<'_>,
-    ) -> Result<Result<Admitted, Refused>, Failure> {
-        match self.sequences.admit(admit) {
-            Ok(admitted) => Ok(Ok(admitted)),
-            Err(AdmitError::Refused(refused)) => Ok(Err(refused)),
-            Err(AdmitError::OutOfMemory(_)) => Err(Failure::Input(String::from(
-                "no memory for the tables of another sequence: name fewer blocks with --blocks",
-            ))),
-            Err(other) => Err(cannot_fail("admit")(other)),
+        request: u64,
+        fate: Fate,
+    ) -> Result<Result<Entered, Refused>, Failure> {
+        let block_size = self.pool().block_size();
+        let stored = admit.prompt.tokens.len().saturating_sub(1) / block_size * block_size;
+        let incoming = Incoming::new(stored, self.fetches.writers());
+        let imported = match self.sequences.import(admit, &incoming) {
+            Ok(imported) => imported,
+            Err(ImportError::Admit(error)) => return entered(Err(error)),
+            Err(other) => return Err(cannot_fail("import")(other)),
+        };
+        let loads = self
+            .fetches
+            .begin(imported.handle, imported.import, request, fate);
+        Ok(Ok(Entered {
+            handle: imported.handle,
+            hit: imported.hit,
+            loads,
+        }))
+    }
+
+    /// A step passes for the writers; adds what it brings.
+    pub(crate) fn load(&mut self, news: &mut Vec<News>) -> Result<(), Failure> {
+        news.clear();
+        if self.fetches.is_under_way() {
+            self.changes += 1;
+            news.extend_from_slice(self.fetches.step()?);
+        }
+        Ok(())
+    }
+
+    /// Positions of a sequence that have arrived, which are computed and published by that.
+    pub(crate) fn arrived(&mut self, handle: Handle) -> Result<usize, Failure> {
+        self.changes += 1;
+        let loading = self.sequences.loading(handle);
+        Ok(loading.map_err(cannot_fail("loading"))?.arrived)
+    }
+
+    /// Gives a sequence blocks of its own for what has not arrived, and how many positions have; `None` if there is no memory.
+    pub(crate) fn fall_back(&mut self, handle: Handle) -> Result<Option<usize>, Failure> {
+        let arrived = self.arrived(handle)?;
+        match self.sequences.renew(handle, &mut self.step) {
+            Ok(()) => Ok(Some(arrived)),
+            Err(AppendError::Refused(_)) => Ok(None),
+            Err(other) => Err(cannot_fail("renew")(other)),
+        }
+    }
+
+    /// Pins what is published of a sequence for the turn with this number, if turns are pinned.
+    pub(crate) fn pin(&mut self, handle: Handle, turn: u64, now: Nanos) -> Result<(), Failure> {
+        match &mut self.pins {
+            Some(pins) => pins.pin(&self.sequences, handle, turn, now),
+            None => Ok(()),
+        }
+    }
+
+    /// The turn with this number is there.
+    pub(crate) fn unpin(&self, turn: u64) {
+        if let Some(pins) = &self.pins {
+            pins.unpin(turn);
+        }
+    }
+
+    /// It is so late.
+    pub(crate) fn tick(&mut self, now: Nanos) {
+        if let Some(pins) = &mut self.pins {
+            pins.tick(now);
         }
     }
 
@@ -166,16 +284,32 @@ impl Memory {
             .map_err(cannot_fail("computed"))
     }
 
-    /// Gives blocks back whose content another sequence published first.
+    /// Gives blocks back whose content another sequence published first; not while the device's next step reads them.
     pub(crate) fn adopt_duplicates(&mut self, handle: Handle) -> Result<(), Failure> {
+        if self.overlap.lane().is_some() {
+            return Ok(());
+        }
         self.sequences
             .adopt_duplicates(handle)
             .map(drop)
             .map_err(cannot_fail("adopt_duplicates"))
     }
 
-    /// Takes positions back that no other sequence sees, which cannot fail.
+    /// Takes positions back that no other sequence sees, which cannot fail; if the device may still write them, only that there is no
+    /// memory for the promise in their place until it is done.
     pub(crate) fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), Failure> {
+        if let Some((lane, fence)) = self.overlap.fenced() {
+            match self
+                .sequences
+                .truncate_after(handle, positions, lane, fence)
+            {
+                Ok(()) => return Ok(()),
+                Err(TruncateAfterError::Truncate(TruncateError::Refused(_))) => {
+                    self.overlap.wait();
+                }
+                Err(other) => return Err(cannot_fail("truncate_after")(other)),
+            }
+        }
         self.sequences
             .truncate(handle, positions)
             .map_err(cannot_fail("truncate"))
@@ -197,6 +331,11 @@ impl Memory {
 
     pub(crate) fn release(&mut self, handle: Handle) -> Result<(), Failure> {
         self.changes += 1;
+        self.fetches.give_up(handle);
+        if let Some((lane, fence)) = self.overlap.fenced() {
+            let released = self.sequences.release_after(handle, lane, fence);
+            return released.map_err(cannot_fail("release_after"));
+        }
         self.sequences
             .release(handle)
             .map_err(cannot_fail("release"))
@@ -204,6 +343,11 @@ impl Memory {
 
     pub(crate) fn preempt(&mut self, handle: Handle) -> Result<(), Failure> {
         self.changes += 1;
+        self.fetches.give_up(handle);
+        if let Some((lane, fence)) = self.overlap.fenced() {
+            let preempted = self.sequences.preempt_after(handle, lane, fence);
+            return preempted.map_err(cannot_fail("preempt_after"));
+        }
         self.sequences
             .preempt(handle)
             .map_err(cannot_fail("preempt"))
@@ -222,8 +366,18 @@ impl Memory {
             .map_err(cannot_fail("select_victims"))
     }
 
-    /// The device has done the copies of the step before.
+    /// One more step is on its way.
+    pub(crate) const fn launch(&mut self) {
+        self.overlap.launch();
+    }
+
+    /// The device has done the step before, and its copies.
     pub(crate) fn end_step(&mut self) -> Result<(), Failure> {
+        self.changes += u64::from(self.overlap.end_step() > 0);
+        self.end_copies()
+    }
+
+    fn end_copies(&mut self) -> Result<(), Failure> {
         self.changes += u64::from(!self.under_way.is_empty());
         for ticket in self.under_way.drain(..) {
             self.sequences
@@ -234,12 +388,36 @@ impl Memory {
         Ok(())
     }
 
-    /// Waits for the device; false if there was nothing to wait for.
-    pub(crate) fn wait_for_copies(&mut self) -> Result<bool, Failure> {
-        let waited = !self.asked.is_empty() || !self.under_way.is_empty();
-        self.end_step()?;
-        self.end_step()?;
-        Ok(waited)
+    /// Waits for the device, or else for late writers, or else gives a pin up; false if there was nothing of that.
+    pub(crate) fn wait(&mut self) -> Result<bool, Failure> {
+        self.changes += 1;
+        let device = self.wait_for_device()?;
+        Ok(device
+            || self.fetches.wait_for_late()?
+            || self.pins.as_mut().is_some_and(Pins::give_up_one))
+    }
+
+    fn wait_for_device(&mut self) -> Result<bool, Failure> {
+        let copies = !self.asked.is_empty() || !self.under_way.is_empty();
+        self.end_copies()?;
+        self.end_copies()?;
+        Ok(self.overlap.wait() || copies)
+    }
+
+    /// Nothing happens for a while: who is late answers, and the device is done.
+    pub(crate) fn idle(&mut self) -> Result<(), Failure> {
+        self.overlap.wait();
+        self.fetches.wait_for_late().map(drop)
+    }
+
+    /// The run is over: waits for everybody, and ends the pins.
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
+        self.wait_for_device()?;
+        self.fetches.wait_for_late()?;
+        if let Some(pins) = &mut self.pins {
+            pins.end_all();
+        }
+        Ok(())
     }
 
     /// Sums over the tables of these sequences.
@@ -256,8 +434,11 @@ impl Memory {
 
     /// Recounts everything; the first thing that disagrees, if there is one.
     pub(crate) fn audit(&self) -> Option<String> {
+        let mut others: Vec<&dyn Holder> = Vec::new();
+        others.extend(self.overlap.lane().map(|lane| lane as &dyn Holder));
+        others.extend(self.pins.as_ref().map(|pins| pins.leases() as &dyn Holder));
         self.sequences
-            .audit(&[])
+            .audit(&others)
             .err()
             .map(|found| found.to_string())
     }
@@ -266,11 +447,29 @@ impl Memory {
 fn lack(refused: Refused) -> Lack {
     match refused {
         Refused::Shortfall {
-            needed, available, ..
+            needed,
+            available,
+            quarantined,
+            ..
         } => Lack {
             blocks: needed.saturating_sub(available).max(1),
+            is_quarantined: quarantined > 0 && available + quarantined >= needed,
         },
         // Not even with all memory.
-        _ => Lack { blocks: usize::MAX },
+        _ => Lack {
+            blocks: usize::MAX,
+            is_quarantined: false,
+        },
+    }
+}
+
+fn entered(admitted: Result<Entered, AdmitError>) -> Result<Result<Entered, Refused>, Failure> {
+    match admitted {
+        Ok(entered) => Ok(Ok(entered)),
+        Err(AdmitError::Refused(refused)) => Ok(Err(refused)),
+        Err(AdmitError::OutOfMemory(_)) => Err(Failure::Input(String::from(
+            "no memory for the tables of another sequence: name fewer blocks with --blocks",
+        ))),
+        Err(other) => Err(cannot_fail("admit")(other)),
     }
 }

@@ -3,6 +3,7 @@
 //! In the order in which they use each other:
 //!
 //! * `step_time`, `draw`, `settings`: the virtual clock, chance by seed, what is asked for;
+//! * `fetch`, `overlap`, `pins`, `resize`: writers, the device's last step, what is held for later, the pool's size;
 //! * `job`, `queue`, `running`: a request on its way;
 //! * `drafts`, `sessions`, `schedule`: guesses, and when requests arrive;
 //! * `memory`: the registry as an engine uses it;
@@ -12,12 +13,16 @@
 
 mod drafts;
 mod draw;
+mod fetch;
 mod figures;
 mod job;
 mod log;
 mod memory;
+mod overlap;
+mod pins;
 mod plan;
 mod queue;
+mod resize;
 mod running;
 mod samples;
 mod schedule;
@@ -50,7 +55,7 @@ use drafts::Drafts;
 use figures::Outcome;
 use schedule::{Schedule, nanos};
 use sessions::{Place, Sessions};
-use settings::{Settings, watermark};
+use settings::{FetchSettings, PinSettings, Settings, resizes, watermark};
 use simulator::Simulator;
 use summary::{Source, Summary};
 
@@ -124,6 +129,10 @@ fn check_rows(args: &ReplayArgs, rows: &Rows) -> Result<(), Failure> {
             "--concurrent-sessions",
             "sessions",
         ),
+        (serve.pin.is_some(), sessions, "--pin", "sessions"),
+        (!serve.resize.is_empty(), requests, "--resize", "requests"),
+        (serve.overlap, requests, "--overlap", "requests"),
+        (serve.fetch.is_some(), requests, "--fetch", "requests"),
     ] {
         if given && !fits {
             return Err(Failure::Input(format!(
@@ -210,6 +219,21 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
         step_time: serve.step_time.unwrap_or(step_time::StepTime::USUAL),
         slo: serve.slo.unwrap_or(crate::values::Slo::USUAL),
         concurrent_sessions: serve.concurrent_sessions.map_or(8, usize::from),
+        resizes: resizes(&serve.resize, blocks)?,
+        overlap: serve.overlap,
+        fetch: FetchSettings {
+            share: serve.fetch.unwrap_or(crate::values::Share::NONE),
+            writers: serve.writers.map_or(2, usize::from),
+            rate: serve.fetch_rate.map_or(64, usize::from),
+            aborted: serve.abort_transfers.unwrap_or(crate::values::Share::NONE),
+        },
+        pins: serve.pin.map(|pin| PinSettings {
+            lasts: pin.0,
+            budget: match serve.pin_budget {
+                Some(budget) => watermark(Some(budget), blocks),
+                None => blocks / 4,
+            },
+        }),
         audit_every: args.audit_every.map(|every| every.get() as u64),
         seed: args.seed,
     };
@@ -217,6 +241,38 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
         return Err(Failure::Input(String::from(
             "--accept says how often drafts are right, and there are none: name how many with --draft",
         )));
+    }
+    for (given, needed, option, needs) in [
+        (
+            serve.writers.is_some(),
+            serve.fetch.is_some(),
+            "--writers",
+            "--fetch",
+        ),
+        (
+            serve.fetch_rate.is_some(),
+            serve.fetch.is_some(),
+            "--fetch-rate",
+            "--fetch",
+        ),
+        (
+            serve.abort_transfers.is_some(),
+            serve.fetch.is_some(),
+            "--abort-transfers",
+            "--fetch",
+        ),
+        (
+            serve.pin_budget.is_some(),
+            serve.pin.is_some(),
+            "--pin-budget",
+            "--pin",
+        ),
+    ] {
+        if given && !needed {
+            return Err(Failure::Input(format!(
+                "{option} says more about {needs}, which is not given"
+            )));
+        }
     }
     let others = sizes
         .iter()

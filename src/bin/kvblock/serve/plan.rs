@@ -6,7 +6,7 @@ use alloc::format;
 
 use super::job::Ending;
 use super::queue::Branch;
-use super::running::Running;
+use super::running::{Load, Running};
 use super::simulator::Simulator;
 use crate::failure::Failure;
 
@@ -74,6 +74,12 @@ impl Simulator<'_> {
                 Ok(()) => return Ok(()),
                 Err(lack) => lack,
             };
+            if lack.is_quarantined {
+                // The device is about to give them back: nobody loses memory for that.
+                self.running[at].grows = 0;
+                self.log.figures.waits_for_fences += 1;
+                return Ok(());
+            }
             if self.running[at].grows > 1 {
                 self.running[at].grows = 1;
                 continue;
@@ -95,7 +101,7 @@ impl Simulator<'_> {
                 for newer in core::mem::take(&mut self.scratch.order) {
                     self.preempt(newer)?;
                 }
-            } else if !self.memory.wait_for_copies()? {
+            } else if !self.memory.wait()? {
                 // Alone, with all the memory there is.
                 return self.fail(at);
             }
@@ -181,13 +187,25 @@ impl Simulator<'_> {
             .budget(self.settings.budget.into())
             .returning(head.returning)
             .label(head.request as u64);
-        match self.memory.admit(&admit)? {
+        let fate = job.fetch.filter(|_| !head.returning);
+        let entered = match fate {
+            Some(fate) => self.memory.import(&admit, head.request as u64, fate)?,
+            None => self.memory.admit(&admit)?,
+        };
+        match entered {
             Ok(admitted) => {
                 self.queue.pop();
+                if job.is_later_turn && !head.returning {
+                    self.log.figures.later_turns.add(length, admitted.hit);
+                    self.memory.unpin(head.request as u64);
+                }
                 if head.joins {
                     self.log.figures.joined.add(length, admitted.hit);
                 }
-                let running = Running::new(*head, admitted.handle, length, admitted.hit);
+                let mut running = Running::new(*head, admitted.handle, length, admitted.hit);
+                if admitted.loads {
+                    running.load = Load::UnderWay;
+                }
                 let at = self
                     .running
                     .partition_point(|other| other.branch.seniority < head.seniority);

@@ -4,6 +4,15 @@ use kvblock::Handle;
 
 use super::queue::Branch;
 
+/// Whether the first positions of a sequence are still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    None,
+    UnderWay,
+    /// It failed, and there is no memory yet to compute them instead.
+    Failed,
+}
+
 /// A branch with its sequence, and what the step at hand does with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Running {
@@ -17,6 +26,8 @@ pub(crate) struct Running {
     pub(crate) grows: usize,
     /// Positions of the prompt that this step computes.
     pub(crate) chunk: usize,
+    /// Nothing is computed before that is over.
+    pub(crate) load: Load,
     /// Its sequence is released; it leaves at the end of the step.
     pub(crate) ended: bool,
 }
@@ -30,6 +41,7 @@ impl Running {
             computed: hit,
             grows: 0,
             chunk: 0,
+            load: Load::None,
             ended: false,
         }
     }
@@ -41,7 +53,10 @@ impl Running {
 
     /// Takes its share of the step's budget for its prefill.
     pub(crate) fn plan_chunk(&mut self, budget: &mut usize) {
-        self.chunk = self.prefill_left().min(*budget);
+        self.chunk = match self.load {
+            Load::None => self.prefill_left().min(*budget),
+            Load::UnderWay | Load::Failed => 0,
+        };
         *budget -= self.chunk;
     }
 }

@@ -53,6 +53,11 @@ impl Schedule {
         self.due.pop().map(|Reverse(arrival)| arrival)
     }
 
+    /// The turn that goes on from a request, if it is one of a session.
+    pub(crate) fn next_turn(&self, request: usize) -> Option<usize> {
+        self.sessions.as_ref()?.next_turn(request)
+    }
+
     /// A request ended, however it did; what waited for it may arrive.
     pub(crate) fn ended(&mut self, request: usize, now: Nanos) {
         self.with_sessions(|sessions, arrive| sessions.ended(request, now, arrive));

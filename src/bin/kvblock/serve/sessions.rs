@@ -101,6 +101,11 @@ impl Sessions {
         }
     }
 
+    /// The next request of the same agent.
+    pub(crate) fn next_turn(&self, request: usize) -> Option<usize> {
+        self.requests[request].1
+    }
+
     fn start(&mut self, now: Nanos, arrive: &mut dyn FnMut(Nanos, usize)) {
         let Some(session) = self.sessions.get_mut(self.next) else {
             return;

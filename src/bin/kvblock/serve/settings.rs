@@ -1,13 +1,41 @@
 //! What a run is asked to do, complete and checked.
 
-use kvblock::{MAX_BLOCK_SIZE, PoolConfig, SequencesConfig};
+use kvblock::{MAX_BLOCK_SIZE, MAX_WRITERS, PoolConfig, SequencesConfig};
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use super::drafts::Drafts;
-use super::step_time::StepTime;
+use super::step_time::{Nanos, StepTime};
 use crate::failure::Failure;
-use crate::values::{BudgetArg, GrowthArg, Share, Slo, Watermark};
+use crate::values::{BudgetArg, GrowthArg, ResizeArg, Share, Slo, Watermark};
+
+/// From some time on, so many blocks are to be online.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resize {
+    pub(crate) at: Nanos,
+    pub(crate) to: usize,
+}
+
+/// Prompts that come from a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FetchSettings {
+    /// Of the requests.
+    pub(crate) share: Share,
+    pub(crate) writers: usize,
+    /// Blocks that arrive in a step.
+    pub(crate) rate: usize,
+    /// Of the transfers.
+    pub(crate) aborted: Share,
+}
+
+/// What is pinned, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PinSettings {
+    pub(crate) lasts: Nanos,
+    /// In blocks.
+    pub(crate) budget: usize,
+}
 
 /// The settings of one run.
 #[derive(Clone, Debug)]
@@ -31,6 +59,11 @@ pub(crate) struct Settings {
     pub(crate) slo: Slo,
     /// Sessions at a time, in a trace of sessions.
     pub(crate) concurrent_sessions: usize,
+    /// In the order of their times.
+    pub(crate) resizes: Vec<Resize>,
+    pub(crate) overlap: bool,
+    pub(crate) fetch: FetchSettings,
+    pub(crate) pins: Option<PinSettings>,
     pub(crate) audit_every: Option<u64>,
     pub(crate) seed: u64,
 }
@@ -59,10 +92,21 @@ impl Settings {
                 "that memory is less than one block of {}: name more with --blocks, or smaller ones with --block-size",
                 self.block_size
             )
-        } else if self.watermark >= self.blocks {
+        } else if self.fewest_blocks() == 0 {
+            format!(
+                "--resize would leave nothing of {} blocks: take fewer away",
+                self.blocks
+            )
+        } else if self.watermark >= self.fewest_blocks() {
             format!(
                 "a watermark of {} blocks leaves nothing of {} for requests: name fewer with --watermark",
-                self.watermark, self.blocks
+                self.watermark,
+                self.fewest_blocks()
+            )
+        } else if self.fetch.writers > MAX_WRITERS {
+            format!(
+                "a transfer has at most {MAX_WRITERS} writers, and {} are asked for: name fewer with --writers",
+                self.fetch.writers
             )
         } else {
             return Ok(());
@@ -76,12 +120,17 @@ impl Settings {
             let positions = blocks as u128 * self.block_size as u128;
             usize::try_from(positions / block_size as u128).unwrap_or(usize::MAX)
         };
-        Self {
-            blocks: convert(self.blocks),
-            watermark: convert(self.watermark),
-            block_size,
-            ..self.clone()
+        let mut settings = self.clone();
+        settings.blocks = convert(self.blocks);
+        settings.watermark = convert(self.watermark);
+        settings.block_size = block_size;
+        for resize in &mut settings.resizes {
+            resize.to = convert(resize.to);
         }
+        if let Some(pins) = &mut settings.pins {
+            pins.budget = convert(pins.budget);
+        }
+        settings
     }
 
     /// What `--blocks` would have to be so that a request of so many positions can be admitted and comes to its end.
@@ -101,8 +150,23 @@ impl Settings {
         u64::try_from(positions.div_ceil(self.named_size as u128)).unwrap_or(u64::MAX)
     }
 
+    /// The fewest and the most blocks that may be online.
+    pub(crate) fn fewest_blocks(&self) -> usize {
+        self.sizes().min().unwrap_or(self.blocks)
+    }
+
+    pub(crate) fn most_blocks(&self) -> usize {
+        self.sizes().max().unwrap_or(self.blocks)
+    }
+
+    fn sizes(&self) -> impl Iterator<Item = usize> {
+        core::iter::once(self.blocks).chain(self.resizes.iter().map(|resize| resize.to))
+    }
+
     pub(crate) fn pool(&self) -> PoolConfig {
-        PoolConfig::new(self.blocks, self.block_size).secret(secret(self.seed))
+        PoolConfig::new(self.blocks, self.block_size)
+            .max_blocks(self.most_blocks())
+            .secret(secret(self.seed))
     }
 
     pub(crate) fn sequences(&self) -> SequencesConfig {
@@ -126,6 +190,32 @@ pub(crate) fn watermark(watermark: Option<Watermark>, blocks: usize) -> usize {
         // Not more than `blocks`.
         Some(Watermark::Of(share)) => usize::try_from(share.of(blocks as u64)).unwrap_or(blocks),
     }
+}
+
+/// The targets of resizes, each by so many blocks of `blocks`, or what is wrong with them.
+pub(crate) fn resizes(asked: &[ResizeArg], blocks: usize) -> Result<Vec<Resize>, Failure> {
+    if !asked.is_sorted_by(|one, next| one.at < next.at) {
+        return Err(Failure::Input(
+            "--resize names its changes in the order of their times, one at a time".into(),
+        ));
+    }
+    let mut to = blocks;
+    let targets = asked.iter().map(|resize| {
+        let by = watermark(Some(resize.by), blocks);
+        if by == 0 {
+            return Err(Failure::Input(format!(
+                "--resize by nothing: that is no part of {blocks} blocks"
+            )));
+        }
+        // Nothing left is found by the check of the settings.
+        to = if resize.grows {
+            to.saturating_add(by)
+        } else {
+            to.saturating_sub(by)
+        };
+        Ok(Resize { at: resize.at, to })
+    });
+    targets.collect()
 }
 
 #[cfg(test)]
@@ -154,6 +244,15 @@ pub(crate) mod tests {
             step_time: StepTime::USUAL,
             slo: Slo::USUAL,
             concurrent_sessions: 8,
+            resizes: Vec::new(),
+            overlap: false,
+            fetch: FetchSettings {
+                share: Share::NONE,
+                writers: 2,
+                rate: 64,
+                aborted: Share::NONE,
+            },
+            pins: None,
             audit_every: None,
             seed: 0,
         }

@@ -2,10 +2,11 @@
 
 use alloc::vec;
 
+use super::fetch::News;
 use super::job::Ending;
 use super::memory::Fork;
 use super::queue::{Branch, Seniority};
-use super::running::Running;
+use super::running::{Load, Running};
 use super::simulator::Simulator;
 use crate::failure::Failure;
 
@@ -26,8 +27,50 @@ impl Simulator<'_> {
             self.running
                 .sort_unstable_by_key(|running| running.branch.seniority);
         }
+        self.load()?;
         self.cancel()?;
         self.running.retain(|running| !running.ended);
+        Ok(())
+    }
+
+    /// Books what writers have brought, and lets who was let down compute it, as soon as there is memory for that.
+    fn load(&mut self) -> Result<(), Failure> {
+        let mut news = core::mem::take(&mut self.scratch.news);
+        self.memory.load(&mut news)?;
+        for new in &news {
+            let (News::Complete(handle) | News::Cancel(handle) | News::Fallback(handle)) = *new;
+            let those = |running: &&mut Running| running.handle == handle && !running.ended;
+            let Some(running) = self.running.iter_mut().find(those) else {
+                continue;
+            };
+            match new {
+                News::Complete(_) => {
+                    let arrived = self.memory.arrived(handle)?;
+                    running.load = Load::None;
+                    self.memory.fetches.figures.loaded_tokens +=
+                        (arrived - running.computed) as u64;
+                    running.computed = arrived;
+                }
+                News::Fallback(_) => running.load = Load::Failed,
+                News::Cancel(_) => {
+                    let branch = running.branch;
+                    self.cut_off(&branch, Ending::Cancelled)?;
+                }
+            }
+        }
+        self.scratch.news = news;
+        for running in &mut self.running {
+            if running.load != Load::Failed || running.ended {
+                continue;
+            }
+            if let Some(arrived) = self.memory.fall_back(running.handle)? {
+                running.load = Load::None;
+                self.memory.fetches.figures.loaded_tokens += (arrived - running.computed) as u64;
+                running.computed = arrived;
+            } else {
+                self.memory.fetches.figures.renewals_refused += 1;
+            }
+        }
         Ok(())
     }
 
@@ -113,6 +156,13 @@ impl Simulator<'_> {
 
     /// A branch is at its end, and the request is if that was the last one.
     fn complete(&mut self, running: &mut Running) -> Result<(), Failure> {
+        let request = running.branch.request;
+        if running.branch.seniority.branch == 0 {
+            // The pin is the next turn's; the engine does not know whether there will be one.
+            let turn = self.schedule.next_turn(request);
+            let turn = turn.unwrap_or(self.jobs.len() + request) as u64;
+            self.memory.pin(running.handle, turn, self.log.now())?;
+        }
         self.memory.release(running.handle)?;
         running.ended = true;
         let job = &mut self.jobs[running.branch.request];

@@ -1,15 +1,16 @@
 //! Continuous batching on a virtual clock.
 //!
 //! ```text
-//! each step:  arrivals -> queue
+//! each step:  arrivals -> queue; the pool's size, if it is time                                resize.rs
 //!             decoding sequences get a position (or some, with drafts), the oldest first        plan.rs
 //!               no memory: the newest sequences lose theirs, and wait again, ahead of the queue
 //!             prefills get what is left of the token budget, then the queue's head is admitted
 //!             the clock moves by the step's time
-//!             tokens, watermarks, publication, forks, ends, cancellations                       settle.rs
+//!             tokens, watermarks, publication, forks, ends, transfers, cancellations            settle.rs
 //! ```
 //!
-//! Memory moves only from newer to older, so the oldest sequence always gets on, and the run ends.
+//! Memory moves only from newer to older, and who else holds some gives it back, so the oldest sequence always gets on, and the run
+//! ends.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -17,11 +18,13 @@ use alloc::vec::Vec;
 use kvblock::trace::{Content, Request};
 use kvblock::{Handle, Namespace, Victim};
 
+use super::fetch::{Fate, News};
 use super::figures::Outcome;
 use super::job::{Ending, Job};
 use super::log::Log;
 use super::memory::Memory;
 use super::queue::{Branch, Queue, Seniority};
+use super::resize::Resizer;
 use super::running::Running;
 use super::schedule::Schedule;
 use super::settings::Settings;
@@ -40,6 +43,7 @@ pub(crate) struct Simulator<'t> {
     /// The oldest first.
     pub(super) running: Vec<Running>,
     pub(super) memory: Memory,
+    pub(super) resizer: Resizer,
     pub(super) log: Log,
     pub(super) scratch: Scratch,
     pub(super) on_end: &'t mut dyn FnMut(),
@@ -54,6 +58,7 @@ pub(super) struct Scratch {
     pub(super) victims: Vec<Victim>,
     pub(super) tokens: Vec<u32>,
     pub(super) born: Vec<Running>,
+    pub(super) news: Vec<News>,
 }
 
 impl<'t> Simulator<'t> {
@@ -67,12 +72,23 @@ impl<'t> Simulator<'t> {
     ) -> Result<Self, Failure> {
         let fate = (settings.seed, settings.cancel);
         let branches = settings.branches as u64;
-        let jobs = requests
+        let mut jobs: Vec<_> = requests
             .iter()
             .enumerate()
             .map(|(index, request)| Job::new(request, index, branches, fate))
             .collect();
+        for (index, job) in jobs.iter_mut().enumerate() {
+            job.fetch = Fate::of(&settings.fetch, settings.seed, index as u64);
+        }
+        for index in 0..jobs.len() {
+            if let Some(next) = schedule.next_turn(index) {
+                jobs[next].is_later_turn = true;
+            }
+        }
+        let memory = Memory::new(settings)?;
+        let resizer = Resizer::new(memory.pool(), &settings.resizes)?;
         Ok(Self {
+            resizer,
             settings,
             requests,
             content: Content::new(settings.seed, id_tokens, 1),
@@ -81,7 +97,7 @@ impl<'t> Simulator<'t> {
             schedule,
             queue: Queue::default(),
             running: Vec::new(),
-            memory: Memory::new(&settings.pool(), &settings.sequences())?,
+            memory,
             log: Log::new(settings),
             scratch: Scratch::default(),
             on_end,
@@ -92,10 +108,16 @@ impl<'t> Simulator<'t> {
     pub(crate) fn run(mut self) -> Result<Outcome, Failure> {
         loop {
             self.arrive();
+            self.memory.tick(self.log.now());
+            if self.resizer.act(self.memory.pool(), self.log.now())? {
+                self.memory.resized();
+            }
             if self.running.is_empty() && self.queue.is_empty() {
                 let Some(next) = self.schedule.next_at() else {
                     break;
                 };
+                let next = self.resizer.next_at().map_or(next, |at| at.min(next));
+                self.memory.idle()?;
                 self.log.jump(next);
                 continue;
             }
@@ -137,10 +159,17 @@ impl<'t> Simulator<'t> {
             self.admit(&mut budget)?;
         }
         let computed = self.settings.token_budget - budget;
-        if computed == 0 {
+        if computed == 0 && preempted {
             // Who lost memory is admitted from the next step on.
-            return if preempted { Ok(()) } else { self.unblock() };
+            return Ok(());
         }
+        if computed == 0 {
+            if !self.memory.fetches.is_under_way() {
+                return self.unblock();
+            }
+            self.memory.fetches.figures.load_steps += 1;
+        }
+        self.memory.launch();
         let handles = self.running.iter().map(|running| running.handle);
         self.log.figures.full_steps += u64::from(budget == 0);
         self.log
@@ -149,10 +178,11 @@ impl<'t> Simulator<'t> {
         self.memory.end_step()
     }
 
-    /// Nothing can be computed: that is so if all has just ended, or if copies under way hold the last blocks.
+    /// Nothing can be computed: that is so if all has just ended, or if copies under way, the device's last step, or pins hold the last
+    /// blocks.
     fn unblock(&mut self) -> Result<(), Failure> {
         let all_ended = self.running.is_empty() && self.queue.is_empty();
-        if all_ended || self.memory.wait_for_copies()? || !self.running.is_empty() {
+        if all_ended || self.memory.wait()? || !self.running.is_empty() {
             return Ok(());
         }
         Err(Failure::Defect(format!(
@@ -176,6 +206,7 @@ impl<'t> Simulator<'t> {
         if self.log.figures.inconsistency.is_none() && ended != all {
             return Err(Failure::Defect(format!("{ended} of {all} requests ended")));
         }
-        self.log.finish(self.memory)
+        let resized = self.resizer.finish(self.memory.pool(), self.log.now())?;
+        self.log.finish(self.memory, resized)
     }
 }

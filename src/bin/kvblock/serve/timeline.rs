@@ -25,7 +25,30 @@ pub(crate) struct Sample {
     pub(crate) free: usize,
     pub(crate) reserved: usize,
     pub(crate) tail_waste: u64,
+    pub(crate) online: usize,
+    pub(crate) draining: usize,
+    /// Held by the device's last step alone.
+    pub(crate) quarantined: usize,
+    /// Held for writers, and those of them whose content nobody wants any more.
+    pub(crate) loading: usize,
+    pub(crate) late: usize,
+    /// Held by pins, a shared one once a pin.
+    pub(crate) pinned: usize,
 }
+
+type Count = fn(&Sample) -> usize;
+
+const ONLINE: &str = "online";
+
+/// Columns that are shown only if they tell anything.
+const LIFETIMES: [(&str, Count); 6] = [
+    (ONLINE, |sample| sample.online),
+    ("draining", |sample| sample.draining),
+    ("quarantined", |sample| sample.quarantined),
+    ("loading", |sample| sample.loading),
+    ("late", |sample| sample.late),
+    ("pinned", |sample| sample.pinned),
+];
 
 /// Samples at a distance that doubles whenever there are too many.
 #[derive(Debug)]
@@ -77,7 +100,18 @@ impl Timeline {
 pub(crate) fn write(samples: &[Sample], out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.add_row([
+    let lasting: Vec<_> = LIFETIMES
+        .iter()
+        .filter(|(name, of)| {
+            // The pool's size tells something if it changes.
+            let usual = match *name {
+                ONLINE => samples.first().map_or(0, of),
+                _ => 0,
+            };
+            samples.iter().any(|sample| of(sample) != usual)
+        })
+        .collect();
+    let names = [
         "time s",
         "running",
         "waiting",
@@ -86,10 +120,16 @@ pub(crate) fn write(samples: &[Sample], out: &mut impl Write) -> io::Result<()> 
         "free",
         "reserved",
         "tail waste",
-        "held of the pool",
-    ]);
+    ];
+    let lasting_names = lasting.iter().map(|(name, _)| *name);
+    table.add_row(
+        names
+            .into_iter()
+            .chain(lasting_names)
+            .chain(["held of the pool"]),
+    );
     for sample in samples {
-        table.add_row([
+        let figures = [
             alloc::format!("{:.1}", sample.time_s),
             grouped(sample.running as u64),
             grouped(sample.waiting as u64),
@@ -98,10 +138,13 @@ pub(crate) fn write(samples: &[Sample], out: &mut impl Write) -> io::Result<()> 
             grouped(sample.free as u64),
             grouped(sample.reserved as u64),
             grouped(sample.tail_waste),
-            bar(sample.held, sample.held + sample.idle + sample.free),
-        ]);
+        ];
+        let more = lasting.iter().map(|(_, of)| grouped(of(sample) as u64));
+        let whole = sample.held + sample.quarantined + sample.idle + sample.free;
+        let bar = bar(sample.held + sample.quarantined, whole);
+        table.add_row(figures.into_iter().chain(more).chain([bar]));
     }
-    for column in table.column_iter_mut().take(8) {
+    for column in table.column_iter_mut().take(names.len() + lasting.len()) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     for line in table.lines() {

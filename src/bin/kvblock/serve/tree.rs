@@ -97,7 +97,7 @@ pub(crate) fn run(
         }
     }
     solver.log.figures.tree = Some(solver.tree);
-    solver.log.finish(solver.memory)
+    solver.log.finish(solver.memory, Vec::new())
 }
 
 /// Few-shot prompts, which all problems share.
@@ -173,7 +173,7 @@ impl<'t> Solver<'t> {
             settings,
             content: Content::new(settings.seed, 1, 1),
             namespace: Namespace::default(),
-            memory: Memory::new(&settings.pool(), &settings.sequences())?,
+            memory: Memory::new(settings)?,
             log: Log::new(settings),
             tree: TreeFigures::default(),
             text: Vec::new(),

@@ -20,6 +20,8 @@ impl Summary {
             self.on_preemptions(),
             self.on_goodput(),
             self.on_branches(),
+            self.on_resizes(),
+            self.on_pins(),
         ]
         .into_iter()
         .flatten()
@@ -29,7 +31,13 @@ impl Summary {
     fn on_refusals(&self) -> Option<String> {
         let (requests, blocks) = (&self.requests, self.asked.blocks as u64);
         let lost = requests.refused_never + requests.failed;
-        let remedy = if requests.blocks_needed <= MAX_BLOCKS as u64 {
+        let remedy = if requests.blocks_needed <= blocks {
+            format!(
+                "they came while it had as few as {}, and --resize must leave {} for the longest",
+                grouped(self.asked.fewest_blocks as u64),
+                requests.blocks_needed
+            )
+        } else if requests.blocks_needed <= MAX_BLOCKS as u64 {
             format!(
                 "--blocks {} has room for the longest",
                 requests.blocks_needed
@@ -122,6 +130,37 @@ impl Summary {
             grouped(self.requests.completed),
             grouped(of_requests.missed_gap),
         ))
+    }
+
+    fn on_resizes(&self) -> Option<String> {
+        let resizes = &self.lifetimes.resizes;
+        let refused = resizes.iter().filter(|resize| resize.granted.is_none());
+        let refused = refused.count() as u64;
+        (refused > 0).then(|| {
+            format!(
+                "{refused} of {} resizes were never granted, as what is promised stands: smaller ones with --resize, or `--growth on-demand`, which promises nothing",
+                resizes.len()
+            )
+        })
+    }
+
+    fn on_pins(&self) -> Option<String> {
+        let pins = &self.lifetimes.pinned;
+        // One in ten.
+        if pins.given_up > 0 {
+            return Some(format!(
+                "{} of {} pins were given up so that anything could go on: fewer blocks with --pin-budget, or a shorter --pin",
+                grouped(pins.given_up),
+                grouped(pins.pins)
+            ));
+        }
+        (pins.refused * 10 > pins.pins).then(|| {
+            format!(
+                "{} of {} turns found no room among the pinned blocks: a larger --pin-budget, or a shorter --pin",
+                grouped(pins.refused),
+                grouped(pins.refused + pins.pins)
+            )
+        })
     }
 
     fn on_branches(&self) -> Option<String> {

@@ -15,6 +15,8 @@ use crate::values::in_words;
 pub(super) struct Asked {
     pub(super) block_size: usize,
     pub(super) blocks: usize,
+    /// Once all shrinks up to some time were granted.
+    pub(super) fewest_blocks: usize,
     token_budget: usize,
     pub(super) max_sequences: usize,
     pub(super) growth: String,
@@ -26,14 +28,23 @@ pub(super) struct Asked {
     accept: String,
     step_time: String,
     pub(super) slo: String,
+    overlap: bool,
+    fetch: String,
+    writers: usize,
+    fetch_rate: usize,
+    abort_transfers: String,
+    pin_s: Option<f64>,
+    pin_budget: Option<usize>,
 }
 
 impl Asked {
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
     pub(super) fn new(settings: &Settings) -> Self {
         let (ttft, gap) = (in_words(settings.slo.ttft), in_words(settings.slo.gap));
         Self {
             block_size: settings.block_size,
             blocks: settings.blocks,
+            fewest_blocks: settings.fewest_blocks(),
             token_budget: settings.token_budget,
             max_sequences: settings.max_sequences,
             growth: settings.growth.to_string(),
@@ -45,6 +56,13 @@ impl Asked {
             accept: settings.drafts.accept.to_string(),
             step_time: settings.step_time.text(),
             slo: format!("ttft={ttft},gap={gap}"),
+            overlap: settings.overlap,
+            fetch: settings.fetch.share.to_string(),
+            writers: settings.fetch.writers,
+            fetch_rate: settings.fetch.rate,
+            abort_transfers: settings.fetch.aborted.to_string(),
+            pin_s: settings.pins.map(|pins| pins.lasts as f64 / 1e9),
+            pin_budget: settings.pins.map(|pins| pins.budget),
         }
     }
 
@@ -69,6 +87,20 @@ impl Asked {
         if self.draft > 0 {
             rows.push(count("drafts", self.draft as u64, "a step"));
             rows.push(("  accepted", self.accept.clone(), "if those before are"));
+        }
+        if self.fetch != "0%" {
+            rows.push(("fetched", self.fetch.clone(), "of requests"));
+            rows.push((
+                "  of them aborted",
+                self.abort_transfers.clone(),
+                "of transfers",
+            ));
+            rows.push(count("  writers", self.writers as u64, "a transfer"));
+            rows.push(count("  rate", self.fetch_rate as u64, "blocks a step"));
+        }
+        if let (Some(lasts), Some(budget)) = (self.pin_s, self.pin_budget) {
+            rows.push(("turns pinned for", format!("{lasts}"), "s"));
+            rows.push(count("  at most", budget as u64, "blocks"));
         }
         rows
     }

@@ -2,6 +2,7 @@
 
 mod advice;
 mod asked;
+mod lifetimes;
 mod requests;
 mod speed;
 mod storage;
@@ -19,6 +20,7 @@ use super::timeline::{self, Sample};
 use super::tree::TreeFigures;
 use crate::summary::{Row, grouped, write_rows};
 use asked::Asked;
+use lifetimes::Lifetimes;
 use requests::Requests;
 use speed::Speed;
 use storage::Storage;
@@ -48,6 +50,8 @@ pub(crate) struct Summary {
     speed: Speed,
     #[serde(flatten)]
     storage: Storage,
+    #[serde(flatten)]
+    lifetimes: Lifetimes,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<TreeFigures>,
     elapsed_ms: u64,
@@ -71,6 +75,7 @@ impl Summary {
             requests: Requests::new(settings, figures, report),
             speed: Speed::new(&outcome),
             storage: Storage::new(settings.block_size, figures, report),
+            lifetimes: Lifetimes::new(settings, &outcome),
             tree: figures.tree,
             elapsed_ms,
             reports: report.to_string(),
@@ -100,9 +105,11 @@ impl Summary {
             rows.extend(self.requests.rows());
         }
         rows.extend(self.speed.rows(&self.asked.slo));
+        rows.extend(self.lifetimes.rows());
         rows.extend(self.storage.rows());
         rows.push(count("time", self.elapsed_ms, "ms"));
         write_rows(&rows, out)?;
+        self.lifetimes.write_resizes(out)?;
         writeln!(out, "\nOver the time:")?;
         timeline::write(&self.series, out)?;
         writeln!(out, "\nAt the end:\n{}", self.reports.trim_end())

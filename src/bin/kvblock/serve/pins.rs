@@ -1,0 +1,100 @@
+//! Pins: what a turn of a session has published is held for a while, so that the next turn finds it after the user has thought.
+//!
+//! A pin ends at its deadline, when the next turn of the same agent is admitted and holds what it found, or when nothing else can go on.
+
+use kvblock::{BlockPool, Handle, Lease, LeaseError, Leases, Owner, PinError, Sequences};
+use serde::Serialize;
+
+use super::settings::PinSettings;
+use super::step_time::Nanos;
+use crate::failure::{Failure, cannot_fail};
+
+/// What pinning came to.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct PinFigures {
+    pub(crate) pins: u64,
+    #[serde(rename = "pins_refused")]
+    pub(crate) refused: u64,
+    /// Pins that ended because nothing else could go on.
+    #[serde(rename = "pins_given_up")]
+    pub(crate) given_up: u64,
+    /// The most blocks pinned at a time, a shared one once a pin.
+    #[serde(rename = "pinned_most")]
+    pub(crate) most: usize,
+}
+
+/// The pins of a run.
+#[derive(Debug)]
+pub(crate) struct Pins {
+    leases: Leases,
+    lasts: Nanos,
+    pub(crate) figures: PinFigures,
+}
+
+impl Pins {
+    pub(crate) fn new(pool: &BlockPool, settings: PinSettings) -> Result<Self, Failure> {
+        let leases = Leases::new(pool, settings.budget)
+            .map_err(|error| Failure::Input(alloc::format!("no pins can be made: {error}")))?;
+        Ok(Self {
+            leases,
+            lasts: settings.lasts,
+            figures: PinFigures::default(),
+        })
+    }
+
+    pub(crate) const fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    /// Time passes.
+    pub(crate) fn tick(&mut self, now: Nanos) {
+        self.leases.tick(now);
+    }
+
+    /// Holds what is published of a sequence for the turn with this number.
+    pub(crate) fn pin(
+        &mut self,
+        sequences: &Sequences,
+        handle: Handle,
+        turn: u64,
+        now: Nanos,
+    ) -> Result<(), Failure> {
+        self.leases.tick(now);
+        let deadline = now.saturating_add(self.lasts).min(Lease::NO_DEADLINE - 1);
+        match sequences.pin(handle, &mut self.leases, Owner::new(turn), deadline) {
+            Ok(_) => {
+                self.figures.pins += 1;
+                self.figures.most = self.figures.most.max(self.leases.used());
+            }
+            Err(PinError::Lease(LeaseError::OverBudget { .. })) => self.figures.refused += 1,
+            Err(other) => return Err(cannot_fail("pin")(other)),
+        }
+        Ok(())
+    }
+
+    /// The turn is there, and holds what it found.
+    pub(crate) fn unpin(&self, turn: u64) {
+        if let Some(lease) = self.leases.get(Owner::new(turn)) {
+            // It lives.
+            let _ = lease.end();
+        }
+    }
+
+    /// Ends the pin with the earliest deadline; false if there is none.
+    pub(crate) fn give_up_one(&mut self) -> bool {
+        let first = self
+            .leases
+            .iter()
+            .min_by_key(|lease| lease.deadline().unwrap_or(Lease::NO_DEADLINE));
+        let ended = first.is_some_and(|lease| lease.end().is_ok());
+        self.figures.given_up += u64::from(ended);
+        ended
+    }
+
+    /// Ends all of them, as the run is over.
+    pub(crate) fn end_all(&mut self) {
+        for lease in self.leases.iter() {
+            let _ = lease.end();
+        }
+    }
+}
