@@ -397,6 +397,12 @@ impl Registry {
         self.tickets.contains_key(&ticket)
     }
 
+    /// Whether a pending copy goes into one of these.
+    pub(crate) fn copies_into(&self, table: &[u32]) -> bool {
+        let mut copies = self.tickets.values();
+        copies.any(|ticket| table.contains(&ticket.copy.dst))
+    }
+
     pub(crate) fn pending(&self) -> usize {
         self.tickets.len()
     }
@@ -1040,11 +1046,7 @@ impl Registry {
 
     pub(crate) fn detach(&mut self, name: Name) -> Result<Sequence, Fault> {
         let table = &self.get(name)?.line.table;
-        if self
-            .tickets
-            .values()
-            .any(|ticket| table.contains(&ticket.copy.dst))
-        {
+        if self.copies_into(table) {
             return Err(Fault::CopyPending);
         }
         self.get(name)?.check_settled(self.block_size)?;

@@ -475,6 +475,7 @@ impl Scene<'_> {
                 let got = match got {
                     ExportError::Stale(Stale) => Fault::Stale,
                     ExportError::InTransit(error) => in_transit(error),
+                    ExportError::CopyPending(_) => Fault::CopyPending,
                     ExportError::OtherNamespace(_) => Fault::OtherNamespace,
                     ExportError::Lease(error) => lease_fault(error),
                     ExportError::Refused(error) => refusal(error),

@@ -316,6 +316,9 @@ impl Registry {
         }
         let positions = sequence.computed;
         let blocks = positions.div_ceil(size);
+        if self.copies_into(&sequence.line.table[..blocks]) {
+            return Err(Fault::CopyPending);
+        }
         let tail_too = blocks > sequence.positions / size
             && sequence.positions % size != 0
             && sequence.positions < sequence.cap;
