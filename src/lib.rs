@@ -118,7 +118,7 @@ pub use sequence::{
 };
 pub use transfer::{
     Answer, AnswerError, ElementType, Export, Flights, Handover, Import, Incompatible, KvFormat,
-    MAX_WRITERS, MoveEnded, Phase, TooManyBytes,
+    MAX_WRITERS, NotOpen, Phase, TooManyBytes,
 };
 
 #[cfg(loom)]

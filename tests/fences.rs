@@ -173,3 +173,25 @@ fn a_block_that_was_invalidated_is_quarantined_when_its_last_other_owner_leaves(
     assert_eq!(lane.complete(Fence(1)), 3);
     assert_eq!(figures(seqs.pool()), (4, 0, 0, 0, 0));
 }
+
+#[test]
+fn adopted_copies_wait_for_the_step_that_reads_them() {
+    let mut seqs = registry(8);
+    let space = Namespace::new();
+    let prompt: Vec<u32> = (0..9).collect();
+    let request = Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand);
+    let [a, b] = [0; 2].map(|_| seqs.admit(&request).unwrap().handle);
+    seqs.computed(a, 9).unwrap();
+    seqs.computed(b, 9).unwrap();
+    let own = seqs.table(b).unwrap().to_vec();
+    let mut lane = seqs.pool().lane();
+    assert_eq!(seqs.adopt_duplicates_after(b, &mut lane, Fence(4)), Ok(2));
+    assert_eq!(seqs.table(b).unwrap()[..2], seqs.table(a).unwrap()[..2]);
+    assert_eq!((lane.len(), figures(seqs.pool())), (2, (2, 0, 4, 2, 0)));
+    assert_eq!(seqs.audit(&[&lane]), Ok(()));
+    assert_eq!(seqs.adopt_duplicates_after(b, &mut lane, Fence(5)), Ok(0));
+    assert_eq!(lane.complete(Fence(4)), 2);
+    assert_eq!(figures(seqs.pool()), (4, 0, 4, 0, 0));
+    assert!(!seqs.table(b).unwrap().contains(&own[0]));
+    assert_eq!(seqs.audit(&[&lane]), Ok(()));
+}

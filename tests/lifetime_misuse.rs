@@ -16,7 +16,7 @@ use kvblock::{
     CommitError, ComputedError, Contents, DetachError, ElementType, EndAfterError, Event, Export,
     ExportError, ExtraKey, Fence, Flights, Growth, Handle, Import, ImportError, Imported,
     InTransit, Incoming, Incompatible, InvalidateError, KvFormat, Lane, Lease, LeaseError, Leases,
-    MAX_WRITERS, MoveAborted, MoveEnded, Namespace, OtherNamespace, Owner, Phase, PinError,
+    MAX_WRITERS, MoveAborted, Namespace, NotOpen, OtherNamespace, Owner, Phase, PinError,
     PoolConfig, Prompt, Proof, Refused, ReleaseAfterError, SequenceState, Sequences,
     SequencesConfig, ShardId, SourceTaken, Stale, Step, Terms, TokensError, TooManyBytes,
     TruncateAfterError, TruncateError, UnknownFormat,
@@ -331,7 +331,7 @@ fn an_export_is_read_by_one_import_and_only_while_it_is_offered() {
         .expect("it is offered");
     taken(&mut here, &export, Phase::Linked);
     far.refused(|far| {
-        assert!(export.finish().is_err(), "an import reads it");
+        assert_eq!(export.finish(), Err(NotOpen::Linked));
         assert_eq!(far.seqs.state(source).map(|it| it.positions), Ok(9));
     });
     here.seqs.release(first.handle).expect("it lives");
@@ -341,16 +341,16 @@ fn an_export_is_read_by_one_import_and_only_while_it_is_offered() {
     let export = far.offer(source);
     export.abort().expect("it is offered");
     taken(&mut here, &export, Phase::Aborted);
-    assert_eq!(export.abort(), Err(MoveEnded::Aborted));
-    assert_eq!(export.finish(), Err(MoveEnded::Aborted));
+    assert_eq!(export.abort(), Err(NotOpen::Aborted));
+    assert_eq!(export.finish(), Err(NotOpen::Aborted));
 
     let export = far.offer(source);
     export.finish().expect("it is offered");
     taken(&mut here, &export, Phase::Committed);
-    assert_eq!(export.abort(), Err(MoveEnded::Committed));
-    assert_eq!(export.finish(), Err(MoveEnded::Committed));
-    says(&MoveEnded::Committed, &[]);
-    says(&MoveEnded::Aborted, &[]);
+    assert_eq!(export.abort(), Err(NotOpen::Committed));
+    assert_eq!(export.finish(), Err(NotOpen::Committed));
+    says(&NotOpen::Committed, &[]);
+    says(&NotOpen::Aborted, &[]);
     far.seqs.release(source).expect("it lives");
     far.is_at_rest();
     here.is_at_rest();
@@ -615,7 +615,8 @@ fn answers_after_the_end_are_taken_and_nothing_is_reused_before() {
             }
             _ => {
                 assert_eq!(end.seqs.loading(imported.handle), Err(Stale));
-                assert_eq!(end.probe(1, 14), 0);
+                // The first block has arrived; the end of a sequence takes notice, that of its registry does not.
+                assert_eq!(end.probe(1, 14), if way < 4 { 4 } else { 0 });
             }
         }
         end.is_at_rest();
@@ -673,7 +674,7 @@ fn a_move_is_committed_once_and_when_all_has_arrived() {
     assert_eq!(export.phase(), Phase::Committed);
     here.refused(|here| {
         assert_eq!(here.seqs.commit(there), Ok(()), "it says so again");
-        assert_eq!(export.abort(), Err(MoveEnded::Committed));
+        assert_eq!(export.abort(), Err(NotOpen::Committed));
         assert_eq!(
             import.arrived(0, 0..1),
             Err(AnswerError::Repeated { writer: 0, at: 0 })

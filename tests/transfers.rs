@@ -3,7 +3,7 @@
 use kvblock::{
     Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, CopyPending,
     ElementType, Export, ExportError, Flights, Growth, Handle, ImportError, Imported, InTransit,
-    Incoming, KvFormat, Leases, MoveEnded, Namespace, Owner, Phase, PoolConfig, Prompt, Sequences,
+    Incoming, KvFormat, Leases, Namespace, NotOpen, Owner, Phase, PoolConfig, Prompt, Sequences,
     SequencesConfig, ShardId, SourceTaken, Step, Terms,
 };
 
@@ -137,7 +137,7 @@ fn a_sequence_moves_and_has_one_owner_at_any_time() {
     assert!(!export.lease().is_live(), "nobody reads any more");
 
     assert_eq!(b.seqs.commit(there), Ok(()));
-    assert_eq!(export.abort(), Err(MoveEnded::Committed));
+    assert_eq!(export.abort(), Err(NotOpen::Committed));
     assert_eq!(
         a.seqs.append(here, 1, &mut step),
         Err(AppendError::InTransit(InTransit::Moved))
@@ -192,7 +192,7 @@ fn an_abort_of_either_side_frees_each_once_and_not_before_the_last_answer() {
             b.seqs.release(imported.handle).unwrap();
         } else {
             b.seqs.release(imported.handle).unwrap();
-            assert_eq!(export.abort(), Err(MoveEnded::Aborted));
+            assert_eq!(export.abort(), Err(NotOpen::Aborted));
         }
         assert!(export.lease().is_live(), "a writer still reads");
         assert_eq!(b.figures().2, 2);
@@ -430,7 +430,7 @@ fn a_copy_that_has_arrived_is_committed_and_no_longer_twice() {
     assert_eq!(b.seqs.report().duplicated, 0);
     assert_eq!(b.seqs.loading(imported.handle).unwrap().arrived, 9);
     assert_eq!(export.phase(), Phase::Committed);
-    assert_eq!(export.abort(), Err(MoveEnded::Committed));
+    assert_eq!(export.abort(), Err(NotOpen::Committed));
     b.seqs.release(imported.handle).unwrap();
     assert_eq!(export.phase(), Phase::Committed);
     a.figures();

@@ -345,11 +345,20 @@ impl RawChain {
         core.release(old.iter().copied());
     }
 
-    /// Puts the findable block of each duplicate into the table, and leaves the chain's own copies to be given back. Returns how
-    /// many, and the first position.
-    pub(crate) fn adopt_duplicates(&mut self, core: &Core, worker: &mut Worker) -> Adopted {
+    /// At most so many blocks have a findable one beside them.
+    pub(crate) fn duplicates(&self) -> usize {
+        self.published.min(self.canonical.len())
+    }
+
+    /// Puts the findable block of each duplicate into the table; `give_back` gets the chain's own copies, in the order of the table.
+    /// Returns how many, and the first position.
+    pub(crate) fn adopt_duplicates(
+        &mut self,
+        worker: &mut Worker,
+        give_back: impl FnOnce(&mut dyn DoubleEndedIterator<Item = BlockId>),
+    ) -> Adopted {
         // What is spoiled behind them stays as it is.
-        let known = self.published.min(self.canonical.len());
+        let known = self.duplicates();
         let (ids, canonical) = (&mut self.ids, &mut self.canonical);
         let mut adopted = Adopted::default();
         let pairs = ids.iter_mut().zip(canonical.iter_mut()).take(known);
@@ -365,8 +374,8 @@ impl RawChain {
                 *node = BlockId::NONE;
             }
         }
-        let copies = canonical[..known].iter().rev().copied();
-        core.release(copies.filter(|&own| own != BlockId::NONE));
+        let copies = canonical[..known].iter().copied();
+        give_back(&mut copies.filter(|&own| own != BlockId::NONE));
         if canonical.len() > known {
             canonical[..known].copy_from_slice(&ids[..known]);
         } else {
@@ -612,7 +621,8 @@ impl<'p> Chain<'p> {
     /// [`WrongPool`].
     pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
         worker.belongs(self.core)?;
-        Ok(self.raw.adopt_duplicates(self.core, worker).blocks)
+        let give_back = |own: &mut dyn DoubleEndedIterator<Item = _>| self.core.release(own.rev());
+        Ok(self.raw.adopt_duplicates(worker, give_back).blocks)
     }
 
     /// Gives every reference back, the tail first: findable blocks become idle, private ones and those no longer findable free, unless

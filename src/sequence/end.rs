@@ -4,11 +4,11 @@ use super::Sequences;
 use super::error::{AttachError, CopyPending, DetachError, EndAfterError, Stale};
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence};
-use crate::error::{ReleaseAfterError, Returned, WrongPool};
-use crate::pool::{BlockPool, Core, Fence, Lane};
+use crate::error::{OutOfMemory, ReleaseAfterError, Returned, WrongPool};
+use crate::pool::{BlockPool, Core, Fence, Lane, RawChain};
 
 impl Sequences {
-    /// Ends a sequence: what is sealed is published, its published blocks become idle, the others free, unless others hold them, and what is left of its promise
+    /// Ends a sequence: what is sealed is published, what has arrived for it too, its published blocks become idle, the others free, unless others hold them, and what is left of its promise
     /// is available again. The handle names nothing from now on.
     ///
     /// # Errors
@@ -42,8 +42,9 @@ impl Sequences {
         Ok(())
     }
 
-    /// Publishes what waited while others referred to it, gives back what the sequence of a slot holds, and makes the slot vacant.
+    /// Publishes what has arrived and what waited while others referred to it, gives back what the sequence of a slot holds, and makes the slot vacant.
     fn finish(&mut self, slot: usize, give_back: impl FnOnce(&mut Sequence, &Core)) {
+        self.go_on_loading(slot);
         let core = &*self.pool.core;
         let sequence = self.registry.at(slot);
         let ended = sequence
@@ -92,14 +93,37 @@ impl Sequences {
     /// A look at each published block, and one read-modify-write for each adopted one. No allocation.
     pub fn adopt_duplicates(&mut self, handle: Handle) -> Result<usize, Stale> {
         let (_, sequence) = self.registry.get_mut(handle)?;
-        let adopted = sequence
-            .chain
-            .adopt_duplicates(&self.pool.core, &mut self.worker);
-        if adopted.blocks > 0 {
-            sequence.changed_from = sequence.changed_from.min(adopted.first);
+        let core = &*self.pool.core;
+        let adopted = sequence.adopt_duplicates(&mut self.worker, |own| core.release(own.rev()));
+        self.statistics.adopted += adopted as u64;
+        Ok(adopted)
+    }
+
+    /// The same, where a device or a peer may still touch the sequence's own copies: they are given back when a fence has passed.
+    ///
+    /// # Errors
+    /// [`EndAfterError`]: no such sequence, a lane of another pool, or no memory for its list. Nothing is changed.
+    ///
+    /// As [`adopt_duplicates`](Self::adopt_duplicates), and a few read-modify-writes for each adopted one. No allocation in steady state.
+    pub fn adopt_duplicates_after(
+        &mut self,
+        handle: Handle,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<usize, EndAfterError> {
+        let core = &*self.pool.core;
+        let (_, sequence) = self.registry.get_mut(handle)?;
+        lane.make_room(core)?;
+        let mut copies = RawChain::vacant(core);
+        if let Some(lists) = lane.next_lists() {
+            let room = lists.ids.try_reserve(sequence.chain.duplicates());
+            room.map_err(|_| ReleaseAfterError::from(OutOfMemory))?;
+            (copies.ids, _) = lists.take_lists();
         }
-        self.statistics.adopted += adopted.blocks as u64;
-        Ok(adopted.blocks)
+        let adopted = sequence.adopt_duplicates(&mut self.worker, |own| copies.ids.extend(own));
+        lane.push(fence, &mut copies);
+        self.statistics.adopted += adopted as u64;
+        Ok(adopted)
     }
 
     /// Takes a sequence out of this registry with all that it holds, to be [attached](Self::attach) to another one of the same pool, on

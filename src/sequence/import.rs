@@ -278,7 +278,7 @@ impl Sequences {
     }
 
     /// Takes notice of what has arrived.
-    fn go_on_loading(&mut self, slot: usize) -> Loading {
+    pub(super) fn go_on_loading(&mut self, slot: usize) -> Loading {
         let core = &*self.pool.core;
         let sequence = self.registry.at(slot);
         let Transit::Loading(load) = &mut sequence.transit else {

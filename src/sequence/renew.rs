@@ -61,7 +61,7 @@ impl Sequences {
     }
 
     /// Gives a sequence blocks of its own from where it is not computed on, in place of those that others have or had: so that it can compute
-    /// these positions itself, after bad content or instead of a load that failed or takes too long. Tells in `out` (which is cleared first) which
+    /// these positions itself, after bad content or instead of a load that failed or takes too long (what has arrived and no call of [`loading`](Self::loading) has noticed is not waited for). Tells in `out` (which is cleared first) which
     /// entries changed. A load under way is given up; its blocks stay held until their writers have answered. Nothing happens if all
     /// of them are its own.
     ///

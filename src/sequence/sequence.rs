@@ -7,7 +7,7 @@ use super::seal::Seal;
 use super::transit::Transit;
 use crate::block::BlockId;
 use crate::error::OutOfMemory;
-use crate::pool::{Core, Fence, Lane, RawChain};
+use crate::pool::{Core, Fence, Lane, RawChain, Worker};
 
 /// Where the next position goes: all that an append inside a block reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -187,6 +187,20 @@ impl Sequence {
         }
         self.seal.roll_back(core, &self.chain, entry);
         self.chain.spoil(entry);
+    }
+
+    /// Puts the findable block of each duplicate into the table; `give_back` gets the own copies, in the order of the table. Returns
+    /// how many.
+    pub(super) fn adopt_duplicates(
+        &mut self,
+        worker: &mut Worker,
+        give_back: impl FnOnce(&mut dyn DoubleEndedIterator<Item = BlockId>),
+    ) -> usize {
+        let adopted = self.chain.adopt_duplicates(worker, give_back);
+        if adopted.blocks > 0 {
+            self.changed_from = self.changed_from.min(adopted.first);
+        }
+        adopted.blocks
     }
 
     /// Gives everything back. The buffers stay for the next sequence.

@@ -53,22 +53,25 @@ impl fmt::Display for AnswerError {
 }
 impl Error for AnswerError {}
 
-/// A move has come to another end already.
+/// An export does not end so, or has ended already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum MoveEnded {
+pub enum NotOpen {
+    /// An import of this process reads it: its registry commits.
+    Linked,
     /// The other side goes on with the sequence.
     Committed,
     /// The source keeps it.
     Aborted,
 }
 
-impl fmt::Display for MoveEnded {
+impl fmt::Display for NotOpen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Committed => "the move has been committed",
-            Self::Aborted => "the move has been aborted",
+            Self::Linked => "an import reads the export, and its registry commits",
+            Self::Committed => "the export has been committed",
+            Self::Aborted => "the export has been aborted",
         })
     }
 }
-impl Error for MoveEnded {}
+impl Error for NotOpen {}

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::error::MoveEnded;
+use super::error::NotOpen;
 use super::format::KvFormat;
 use crate::block::BlockId;
 use crate::error::OutOfMemory;
@@ -50,11 +50,12 @@ impl Phase {
             _ => Self::Aborted,
         }
     }
-    /// Why nothing can be done any more.
-    const fn ended(self) -> MoveEnded {
+    /// Why the phase does not move on from here.
+    const fn not_open(self) -> NotOpen {
         match self {
-            Self::Committed => MoveEnded::Committed,
-            _ => MoveEnded::Aborted,
+            Self::Linked => NotOpen::Linked,
+            Self::Committed => NotOpen::Committed,
+            _ => NotOpen::Aborted,
         }
     }
 }
@@ -135,10 +136,10 @@ impl Export {
     /// reader's last answer.
     ///
     /// # Errors
-    /// [`MoveEnded`]: it has been committed or aborted before.
+    /// [`NotOpen`]: it has been committed or aborted before.
     ///
     /// One read-modify-write, and one a block given back. No allocation.
-    pub fn abort(&self) -> Result<(), MoveEnded> {
+    pub fn abort(&self) -> Result<(), NotOpen> {
         let open = |phase| matches!(phase, Phase::Offered | Phase::Linked);
         if self.advance(open, Phase::Aborted)? == Phase::Offered {
             self.was_read();
@@ -150,10 +151,10 @@ impl Export {
     /// an [`Import`](crate::Import) reads is committed by its registry instead.
     ///
     /// # Errors
-    /// [`MoveEnded`]: it has been committed or aborted before, or an import reads it.
+    /// [`NotOpen`]: it has been committed or aborted before, or an import reads it.
     ///
     /// As [`abort`](Self::abort).
-    pub fn finish(&self) -> Result<(), MoveEnded> {
+    pub fn finish(&self) -> Result<(), NotOpen> {
         self.advance(|phase| phase == Phase::Offered, Phase::Committed)?;
         self.was_read();
         Ok(())
@@ -171,7 +172,7 @@ impl Export {
     }
 
     /// The import that reads it has everything.
-    pub(crate) fn commit(&self) -> Result<(), MoveEnded> {
+    pub(crate) fn commit(&self) -> Result<(), NotOpen> {
         self.advance(|phase| phase == Phase::Linked, Phase::Committed)
             .map(drop)
     }
@@ -196,13 +197,13 @@ impl Export {
     }
 
     /// Moves the phase on from one that `from` accepts, and returns that.
-    fn advance(&self, from: impl Fn(Phase) -> bool, to: Phase) -> Result<Phase, MoveEnded> {
+    fn advance(&self, from: impl Fn(Phase) -> bool, to: Phase) -> Result<Phase, NotOpen> {
         let word = &self.cell.phase;
         let mut current = word.load(Acquire);
         loop {
             let phase = Phase::from_bits(current);
             if !from(phase) {
-                return Err(phase.ended());
+                return Err(phase.not_open());
             }
             if mutant("phase-by-store") {
                 word.store(to as u64, Relaxed);

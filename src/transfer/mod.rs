@@ -16,7 +16,7 @@ mod format;
 mod import;
 
 pub use self::arrival::MAX_WRITERS;
-pub use self::error::{AnswerError, MoveEnded};
+pub use self::error::{AnswerError, NotOpen};
 pub use self::export::{Export, Handover, Phase};
 pub use self::flights::{Flights, TooManyBytes};
 pub use self::format::{ElementType, Incompatible, KvFormat};

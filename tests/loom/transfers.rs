@@ -1,7 +1,7 @@
 //! Both ends of a transfer and its writers at the same time.
 
 use kvblock::{
-    Admit, AnswerError, BlockPool, Export, Growth, Import, Incoming, Leases, MoveEnded, Namespace,
+    Admit, AnswerError, BlockPool, Export, Growth, Import, Incoming, Leases, Namespace, NotOpen,
     Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId, Terms,
 };
 use loom::cell::UnsafeCell;
@@ -137,7 +137,7 @@ fn commit_vs_abort() {
         assert_eq!(
             aborted,
             if committed {
-                Err(MoveEnded::Committed)
+                Err(NotOpen::Committed)
             } else {
                 Ok(())
             }

@@ -1033,7 +1033,7 @@ impl Registry {
         lane: Option<(&mut Waiting, u64)>,
         full_at: Option<usize>,
     ) -> Result<(), Fault> {
-        self.get(name)?;
+        self.loading(pool, name, full_at)?;
         self.publish(pool, name, full_at);
         let sequence = self.sequences.remove(&name).ok_or(Fault::Stale)?;
         self.preemptions += u64::from(preempt);

@@ -192,6 +192,7 @@ pub(crate) struct Export {
 /// Why a move can't go another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MoveOver {
+    Linked,
     Committed,
     Aborted,
 }
@@ -199,6 +200,7 @@ pub(crate) enum MoveOver {
 impl Export {
     fn over(&self) -> MoveOver {
         match self.phase.get() {
+            Phase::Linked => MoveOver::Linked,
             Phase::Committed => MoveOver::Committed,
             _ => MoveOver::Aborted,
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use kvblock::{
     AnswerError, BlockId, BlockPool, CommitError, Export, ExportError, Flights, Handover, Import,
-    ImportError, Incoming, InvalidateError, Lease, LeaseError, Leases, MoveEnded, Owner, PinError,
+    ImportError, Incoming, InvalidateError, Lease, LeaseError, Leases, NotOpen, Owner, PinError,
     Stale, Terms,
 };
 
@@ -504,8 +504,9 @@ impl Scene<'_> {
             (real.abort(), twin.abort(pool))
         };
         let got = got.map_err(|ended| match ended {
-            MoveEnded::Committed => MoveOver::Committed,
-            MoveEnded::Aborted => MoveOver::Aborted,
+            NotOpen::Linked => MoveOver::Linked,
+            NotOpen::Committed => MoveOver::Committed,
+            NotOpen::Aborted => MoveOver::Aborted,
             other => panic!("{other:?}"),
         });
         assert_eq!(got, expected, "end of an export");
