@@ -284,10 +284,13 @@ impl Memory {
             .map_err(cannot_fail("computed"))
     }
 
-    /// Gives blocks back whose content another sequence published first; not while the device's next step reads them.
+    /// Gives blocks back whose content another sequence published first, when the device's next step has read them.
     pub(crate) fn adopt_duplicates(&mut self, handle: Handle) -> Result<(), Failure> {
-        if self.overlap.lane().is_some() {
-            return Ok(());
+        if let Some((lane, fence)) = self.overlap.fenced() {
+            let adopted = self.sequences.adopt_duplicates_after(handle, lane, fence);
+            return adopted
+                .map(drop)
+                .map_err(cannot_fail("adopt_duplicates_after"));
         }
         self.sequences
             .adopt_duplicates(handle)
