@@ -112,6 +112,15 @@ impl Core {
     /// Gives back blocks that were never shared or published: each has one owner, the caller.
     #[inline]
     pub(crate) fn release_private(&self, blocks: &[BlockId]) {
+        if let &[block] = blocks {
+            if block.index() < self.capacity() {
+                let state = self.state(block);
+                state.store(state.load(Relaxed).held_once_less(), Relaxed);
+                let (word, bit) = FreeMap::<64>::place(block);
+                self.free.insert(word, bit);
+                return self.credits.deposit(1);
+            }
+        }
         let (mut word, mut bits) = (0, 0);
         let mut rest = blocks;
         while let Some(&first) = rest.first() {
