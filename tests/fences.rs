@@ -195,3 +195,32 @@ fn adopted_copies_wait_for_the_step_that_reads_them() {
     assert!(!seqs.table(b).unwrap().contains(&own[0]));
     assert_eq!(seqs.audit(&[&lane]), Ok(()));
 }
+
+#[test]
+fn a_registry_closes_behind_its_device() {
+    let mut seqs = registry(12);
+    let space = Namespace::new();
+    let prompt: Vec<u32> = (0..6).collect();
+    let request = Admit::new(Prompt::new(&space, &prompt), Growth::Cap(4));
+    let a = seqs.admit(&request).unwrap().handle;
+    seqs.computed(a, 6).unwrap();
+    let mut children = [kvblock::Handle::NONE; 2];
+    seqs.fork(a, &mut children).unwrap();
+    let mut step = Step::new();
+    seqs.append(children[0], 1, &mut step).unwrap();
+    assert_eq!(step.copies().len(), 1);
+    let pool = seqs.pool().clone();
+    let mut lane = pool.lane();
+    let other = BlockPool::new(&PoolConfig::new(1, B)).unwrap();
+    let seqs = seqs
+        .close_after(&mut other.lane(), Fence(1))
+        .unwrap_err()
+        .value;
+    assert_eq!((seqs.len(), figures(&pool)), (3, (9, 0, 3, 0, 5)));
+    seqs.close_after(&mut lane, Fence(1)).unwrap();
+    assert_eq!(figures(&pool), (9, 0, 0, 3, 0));
+    assert_eq!(pool.audit(&[&lane]), Ok(()));
+    assert_eq!(lane.complete(Fence(1)), 3);
+    assert_eq!(figures(&pool), (11, 1, 0, 0, 0));
+    assert_eq!(pool.audit(&[]), Ok(()));
+}

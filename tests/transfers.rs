@@ -605,3 +605,18 @@ fn what_has_not_been_copied_yet_is_not_offered() {
     assert_eq!(export.unwrap().positions(), 10);
     a.figures();
 }
+
+#[test]
+fn writers_outlive_a_registry_that_closed() {
+    let mut b = End::new(1, 8);
+    let imported = b.import(&tokens(9), &Incoming::new(8, 1)).unwrap();
+    let pool = b.seqs.pool().clone();
+    let mut lane = pool.lane();
+    b.seqs.close_after(&mut lane, kvblock::Fence(1)).unwrap();
+    assert_eq!(lane.complete(kvblock::Fence(1)), 1);
+    assert_eq!(pool.audit(&[&lane, &imported.import]), Ok(()));
+    assert_eq!((pool.report().held, pool.report().free), (2, 6));
+    assert_eq!(imported.import.end(0), Ok(2));
+    assert_eq!(pool.audit(&[]), Ok(()));
+    assert_eq!(pool.report().free, 8);
+}

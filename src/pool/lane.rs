@@ -117,11 +117,30 @@ impl Lane {
             return Err(ReleaseAfterError::WrongPool);
         }
         if self.spare.is_empty() {
-            let lists = self.waiting.len() + 1;
-            self.waiting.try_reserve(1).map_err(|_| OutOfMemory)?;
-            self.spare.try_reserve(lists).map_err(|_| OutOfMemory)?;
-            self.spare.push(RawChain::vacant(&self.core));
+            self.make_lists(1)?;
         }
+        Ok(())
+    }
+
+    /// Room for so many.
+    pub(crate) fn make_room_for(
+        &mut self,
+        core: &Core,
+        releases: usize,
+    ) -> Result<(), ReleaseAfterError> {
+        self.make_room(core)?;
+        let missing = releases.saturating_sub(self.spare.len());
+        Ok(self.make_lists(missing)?)
+    }
+
+    fn make_lists(&mut self, n: usize) -> Result<(), OutOfMemory> {
+        let all = self.waiting.len() + self.spare.len() + n;
+        let enough = self.waiting.try_reserve(self.spare.len() + n);
+        enough
+            .and(self.spare.try_reserve(all - self.spare.len()))
+            .map_err(|_| OutOfMemory)?;
+        let vacant = core::iter::repeat_with(|| RawChain::vacant(&self.core));
+        self.spare.extend(vacant.take(n));
         Ok(())
     }
 

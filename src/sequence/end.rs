@@ -84,6 +84,38 @@ impl Sequences {
         Ok(())
     }
 
+    /// Ends every sequence, and the registry, when a fence has passed: for engines that close while a device is at work. Copies that have
+    /// not been reported as made wait for the fence too; blocks that writers fill wait for these as long as somebody has a handle of
+    /// their [`Import`](crate::Import).
+    ///
+    /// # Errors
+    /// The registry comes back as it was: the lane is another pool's, or there is no memory for its list.
+    ///
+    /// As [`release_after`](Self::release_after) for each sequence.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error is the registry itself; boxing it would allocate"
+    )]
+    pub fn close_after(
+        mut self,
+        lane: &mut Lane,
+        fence: Fence,
+    ) -> Result<(), Returned<Self, ReleaseAfterError>> {
+        let releases = self.len() + self.tickets.len();
+        if let Err(error) = lane.make_room_for(&self.pool.core, releases) {
+            return Err(Returned { error, value: self });
+        }
+        self.tickets.release_after(lane, fence);
+        for slot in 0..self.max_sequences() {
+            if self.registry.is_taken(slot) {
+                self.finish(slot, |sequence, core| {
+                    sequence.release_after(core, lane, fence);
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the findable block of each duplicate into the table and gives the sequence's own copy back. Returns how many. The
     /// content is the same; the engine must read the table anew before its next step.
     ///

@@ -91,6 +91,11 @@ impl Registry {
         sequences.filter(|(cursor, _)| cursor.handle != Handle::NONE)
     }
 
+    /// Whether a slot has a sequence.
+    pub(super) fn is_taken(&self, slot: usize) -> bool {
+        self.cursors[slot].handle != Handle::NONE
+    }
+
     /// The sequence of a slot.
     pub(super) fn at(&mut self, slot: usize) -> &mut Sequence {
         &mut self.sequences[slot]

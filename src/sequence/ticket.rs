@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use super::error::{AppendError, Stale};
 use super::handle::{Handle, Name};
 use crate::block::BlockId;
-use crate::pool::{BlockList, Core, RawChain};
+use crate::pool::{BlockList, Core, Fence, Lane, RawChain};
 use crate::sync::Ordering::{Acquire, Relaxed};
 use crate::sync::mutant;
 
@@ -197,6 +197,16 @@ impl Tickets {
         self.places
             .iter()
             .flat_map(|pending| pending.held.iter().copied())
+    }
+
+    /// Gives everything back when a fence has passed; the lane has room for each ticket.
+    pub(super) fn release_after(&mut self, lane: &mut Lane, fence: Fence) {
+        for pending in self.places.iter_mut().filter(|it| !it.held.is_empty()) {
+            let mut held = RawChain::vacant(lane.core());
+            core::mem::swap(&mut held.ids, &mut pending.held);
+            lane.push(fence, &mut held);
+            pending.name = Name::NONE;
+        }
     }
 
     /// Gives everything back.

@@ -19,7 +19,7 @@ use super::flights::Flight;
 use crate::array::array;
 use crate::block::BlockId;
 use crate::error::CreateError;
-use crate::pool::{Atomic, BlockList, BlockPool};
+use crate::pool::{Atomic, BlockList, BlockPool, Holder, Holds, address};
 use crate::shared::Shared;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, mutant};
@@ -309,6 +309,18 @@ impl Drop for Cell {
                 self.answer(writer, at, false);
             }
         }
+    }
+}
+
+/// For an audit when its registry is gone: while that lives, it accounts for its imports itself.
+impl Holder for Import {}
+
+impl Holds for Import {
+    fn pool(&self) -> *const () {
+        address(&self.cell.pool.core)
+    }
+    fn references(&self, visit: &mut dyn FnMut(BlockId)) {
+        self.held().for_each(visit);
     }
 }
 
