@@ -132,7 +132,7 @@ impl fmt::Display for TooShort {
 }
 impl Error for TooShort {}
 
-/// The transfer would have no writer, or more than [`MAX_WRITERS`](crate::MAX_WRITERS).
+/// The transfer would have no writer, or more than [`MAX_WRITERS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooManyWriters {
