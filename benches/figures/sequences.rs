@@ -1,9 +1,10 @@
-//! A registry of sequences: appends, steps and forks against one `fetch_add`.
+//! A registry of sequences: appends, steps, forks, fences and loads against one `fetch_add`.
 
 use core::time::Duration;
 
 use kvblock::{
-    Admit, Admitted, Contents, Growth, Handle, Namespace, Prompt, Sequences, SequencesConfig, Step,
+    Admit, Admitted, Contents, Fence, Growth, Handle, Incoming, Namespace, Prompt, Sequences,
+    SequencesConfig, Step,
 };
 
 use crate::Effort;
@@ -25,6 +26,8 @@ pub(crate) fn run(effort: &Effort) {
     rows.push(decode_row());
     rows.push(fork_row());
     rows.push(admit_row());
+    rows.push(fence_row());
+    rows.push(import_row());
     let title = format!(
         "Sequences, {} blocks of {BLOCK}, {BATCH} sequences",
         effort.sizes[0]
@@ -218,5 +221,51 @@ fn admit_row<'a>() -> Row<'a> {
             }
         });
         (time, 16 * CHAIN)
+    })
+}
+
+/// The same where the release waits for a fence, which passes at once.
+fn fence_row<'a>() -> Row<'a> {
+    let (mut sequences, parent, tokens) = with_parent();
+    sequences.release(parent).expect("it lives");
+    let mut lane = sequences.pool().lane();
+    let mut launched = 0;
+    let name = format!("admit of {CHAIN}, found + release after a fence + its passing");
+    Row::new(name, "block", None, move || {
+        let time = timed(|| {
+            for _ in 0..16 {
+                let admitted = admit(&mut sequences, &tokens);
+                launched += 1;
+                sequences
+                    .release_after(admitted.handle, &mut lane, Fence(launched))
+                    .expect("it lives");
+                lane.complete(Fence(launched));
+            }
+        });
+        (time, 16 * CHAIN)
+    })
+}
+
+/// A load from a store: admitted, filled by one writer, published, ended. Its content is evicted again, untimed.
+fn import_row<'a>() -> Row<'a> {
+    let mut sequences = Sequences::new(pool(100_000), &SequencesConfig::new(64)).expect("memory");
+    let mut worker = sequences.pool().worker().expect("memory");
+    let (space, tokens) = (Namespace::new(), text(0, CHAIN));
+    let name = format!("import of {CHAIN} + answers + publish + release");
+    Row::new(name, "block", None, move || {
+        let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand);
+        let time = timed(|| {
+            let incoming = Incoming::new(tokens.len(), 1);
+            let imported = sequences.import(&request, &incoming).expect("room");
+            for at in 0..CHAIN {
+                imported.import.arrived(0, at..at + 1).expect("once");
+            }
+            let loading = sequences.loading(imported.handle).expect("it lives");
+            assert_eq!(loading.arrived, tokens.len());
+            sequences.release(imported.handle).expect("it lives");
+        });
+        let pool = sequences.pool();
+        pool.evict(&mut worker, usize::MAX).expect("its own pool");
+        (time, CHAIN)
     })
 }
