@@ -134,7 +134,9 @@ fn a_lane_that_is_dropped_gives_everything_back() {
     let mut worker = pool.worker().unwrap();
     let blocks = pool.reserve(3).unwrap().take(&mut worker, 3).unwrap();
     let mut lane = pool.lane();
-    blocks.release_after(&mut lane, Fence(3)).unwrap();
+    blocks
+        .release_after(&mut worker, &mut lane, Fence(3))
+        .unwrap();
     assert_eq!((lane.len(), figures(&pool)), (3, (1, 0, 0, 3, 0)));
     drop(lane);
     assert_eq!(figures(&pool), (4, 0, 0, 0, 0));

@@ -3,8 +3,8 @@
 use kvblock::{
     Admit, Answer, AnswerError, AppendError, BlockPool, CommitError, Contents, CopyPending,
     ElementType, Export, ExportError, Flights, Growth, Handle, ImportError, Imported, InTransit,
-    Incoming, KvFormat, Leases, Namespace, NotOpen, Owner, Phase, PoolConfig, Prompt, Sequences,
-    SequencesConfig, ShardId, SourceTaken, Step, Terms,
+    Incoming, Incompatible, KvFormat, Leases, Namespace, NotOpen, Owner, Phase, PoolConfig, Prompt,
+    Sequences, SequencesConfig, ShardId, SourceTaken, Step, Terms,
 };
 
 const B: usize = 4;
@@ -619,4 +619,130 @@ fn writers_outlive_a_registry_that_closed() {
     assert_eq!(imported.import.end(0), Ok(2));
     assert_eq!(pool.audit(&[]), Ok(()));
     assert_eq!(pool.report().free, 8);
+}
+
+#[test]
+fn a_move_is_not_finished_after_its_lease() {
+    let mut a = End::new(0, 8);
+    let here = a.computed(&tokens(9));
+    let export = a.offer(here);
+    a.leases.tick(100);
+    assert_eq!(export.finish(), Err(NotOpen::LeaseOver));
+    assert_eq!(export.phase(), Phase::Aborted);
+    a.seqs.append(here, 1, &mut Step::new()).unwrap();
+    a.figures();
+}
+
+#[test]
+fn a_copy_of_what_is_bad_is_bad() {
+    let mut a = End::new(0, 12);
+    let parent = a.admit(&tokens(6), Growth::OnDemand);
+    a.seqs.computed(parent, 6).unwrap();
+    let mut child = [Handle::NONE];
+    a.seqs.fork(parent, &mut child).unwrap();
+    let mut step = Step::new();
+    a.seqs.append(child[0], 2, &mut step).unwrap();
+    let copy = step.copies()[0];
+    let mut affected = Vec::new();
+    a.seqs.invalidate(copy.src, &mut affected).unwrap();
+    assert_eq!(affected, [parent, child[0]]);
+    assert_eq!(a.seqs.state(child[0]).unwrap().computed, 4);
+    a.seqs.copied(copy).unwrap();
+    a.seqs.tokens(child[0], 6, &Contents::new(&[6, 7])).unwrap();
+    assert_eq!(a.probe(&tokens(9)), 4, "not before it is computed anew");
+    a.seqs.renew(child[0], &mut step).unwrap();
+    a.seqs.computed(child[0], 8).unwrap();
+    assert_eq!(a.probe(&tokens(9)), 8);
+    a.figures();
+}
+
+#[test]
+fn what_is_read_of_a_bad_block_does_not_count_at_the_other_end() {
+    for moves in [false, true] {
+        let (mut a, mut b) = (End::new(0, 8), End::new(1, 8));
+        let prompt = tokens(9);
+        let here = a.computed(&prompt);
+        let terms = if moves {
+            Terms::moving(Owner::new(1), 100)
+        } else {
+            Terms::copy(Owner::new(1), 100)
+        };
+        let space = Namespace::new();
+        let export = a.seqs.export(here, &space, &mut a.leases, &terms).unwrap();
+        let imported = b
+            .import(&prompt, &Incoming::from_export(&export, 1))
+            .unwrap();
+        imported.import.arrived(0, 0..2).unwrap();
+        let mut affected = Vec::new();
+        let bad = a.seqs.table(here).unwrap()[1];
+        a.seqs.invalidate(bad, &mut affected).unwrap();
+        assert_eq!(export.phase(), Phase::Aborted);
+        assert_eq!(imported.import.arrived(0, 2..3), Ok(Answer::SourceGone));
+        let state = b.seqs.loading(imported.handle).unwrap();
+        assert_eq!((state.arrived, state.failed), (4, true));
+        assert_eq!(b.probe(&prompt), 4);
+        assert!(b.seqs.commit(imported.handle).is_err());
+        b.seqs.release(imported.handle).unwrap();
+        assert!(!export.lease().is_live());
+        a.figures();
+        b.figures();
+    }
+}
+
+#[test]
+fn blocks_of_another_size_are_not_imported() {
+    let mut a = End::new(0, 8);
+    let pool = BlockPool::new(&PoolConfig::new(8, 2).shard(ShardId::new(1))).unwrap();
+    let mut seqs = Sequences::new(pool, &SequencesConfig::new(4)).unwrap();
+    let here = a.computed(&tokens(9));
+    let export = a.offer(here);
+    let space = Namespace::new();
+    let prompt = tokens(9);
+    let request = Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand);
+    let refused = seqs.import(&request, &Incoming::from_export(&export, 1));
+    assert_eq!(
+        refused.map(|_| ()),
+        Err(ImportError::Incompatible(Incompatible::BlockSize {
+            ours: 2,
+            theirs: 4
+        }))
+    );
+    assert_eq!(export.phase(), Phase::Offered);
+}
+
+#[test]
+fn what_goes_offline_is_not_waited_for() {
+    let mut a = End::new(0, 8);
+    let low = a.admit(&tokens(16), Growth::OnDemand);
+    let high: Vec<u32> = (100..116).collect();
+    let high = a.admit(&high, Growth::OnDemand);
+    let pool = a.seqs.pool().clone();
+    let mut worker = pool.worker().unwrap();
+    assert_eq!(pool.shrink(&mut worker, 4).unwrap().draining, 4);
+    let mut victims = Vec::new();
+    assert_eq!(a.seqs.select_victims(&[high], 4, &mut victims), Ok(0));
+    assert!(victims.is_empty());
+    let mut lane = pool.lane();
+    a.seqs
+        .release_after(high, &mut lane, kvblock::Fence(1))
+        .unwrap();
+    assert_eq!((pool.report().quarantined, pool.quarantined()), (4, 0));
+    assert_eq!(lane.complete(kvblock::Fence(1)), 0);
+    assert_eq!(pool.report().offline, 4);
+    assert_eq!(a.seqs.select_victims(&[low], 4, &mut victims), Ok(4));
+}
+
+#[test]
+fn a_shrink_that_is_taken_back_leaves_publishing_as_it_was() {
+    let mut a = End::new(0, 4);
+    let handle = a.admit(&tokens(12), Growth::OnDemand);
+    let pool = a.seqs.pool().clone();
+    let mut worker = pool.worker().unwrap();
+    pool.shrink(&mut worker, 2).unwrap();
+    a.seqs.computed(handle, 12).unwrap();
+    assert_eq!(a.seqs.state(handle).unwrap().published, 2);
+    pool.grow(2).unwrap();
+    a.seqs.computed(handle, 12).unwrap();
+    assert_eq!(a.seqs.state(handle).unwrap().published, 3);
+    a.figures();
 }

@@ -15,7 +15,7 @@ use super::account::Account;
 use super::error::LeaseEnded;
 use super::owner::Owner;
 use crate::block::BlockId;
-use crate::pool::RawChain;
+use crate::pool::{Core, RawChain};
 use crate::shared::Shared;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, mutant};
@@ -171,6 +171,10 @@ impl Lease {
     #[must_use]
     pub fn references(&self) -> usize {
         usize::try_from(self.cell.references).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.cell.account.core
     }
 
     pub(crate) fn held(&self) -> impl Iterator<Item = BlockId> + Clone {

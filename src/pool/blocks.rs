@@ -145,20 +145,23 @@ impl<'p> Blocks<'p> {
     /// Gives them back when a fence has passed.
     ///
     /// # Errors
-    /// They come back: the lane is another pool's, or there is no memory for its list.
+    /// They come back: the worker or the lane is another pool's, or there is no memory for the lane's list.
     ///
     /// A few read-modify-writes a block. No allocation in steady state.
     pub fn release_after(
         self,
+        worker: &mut Worker,
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), Returned<Self, ReleaseAfterError>> {
-        if let Err(error) = lane.make_room(self.core) {
+        let belongs = worker.belongs(self.core).map_err(ReleaseAfterError::from);
+        if let Err(error) = belongs.and_then(|()| lane.make_room(self.core)) {
             return Err(Returned { error, value: self });
         }
         let mut blocks = RawChain::vacant(self.core);
         blocks.ids = self.into_ids();
         lane.push(fence, &mut blocks);
+        blocks.recycle(worker);
         Ok(())
     }
 

@@ -70,10 +70,10 @@ impl RawChain {
             .unwrap_or(self.ids[position])
     }
 
-    /// The first entry that a block is, or stands beside.
-    pub(crate) fn entry_of(&self, block: BlockId) -> Option<usize> {
-        let beside = |at| self.canonical.get(at) == Some(&block);
-        (0..self.ids.len()).find(|&at| self.ids[at] == block || beside(at))
+    /// The first entry that one of these blocks is, or stands beside.
+    pub(crate) fn first_entry_of(&self, blocks: &[BlockId]) -> Option<usize> {
+        let beside = |at| self.canonical.get(at).is_some_and(|it| blocks.contains(it));
+        (0..self.ids.len()).find(|&at| blocks.contains(&self.ids[at]) || beside(at))
     }
 
     /// The block held beside the chain's own.
@@ -411,6 +411,11 @@ impl RawChain {
     /// Gives everything back; the lists go to the worker.
     pub(crate) fn release_into(&mut self, core: &Core, worker: &mut Worker) {
         self.release(core);
+        self.recycle(worker);
+    }
+
+    /// The lists of one that holds nothing any more go to the worker.
+    pub(crate) fn recycle(&mut self, worker: &mut Worker) {
         worker.recycle(&mut self.ids);
         worker.recycle(&mut self.canonical);
     }
@@ -647,7 +652,7 @@ impl<'p> Chain<'p> {
     /// Gives every reference back when a fence has passed, as [`release`](Self::release) would now.
     ///
     /// # Errors
-    /// The chain comes back: the lane is another pool's, or there is no memory for its list.
+    /// The chain comes back: the worker or the lane is another pool's, or there is no memory for the lane's list.
     ///
     /// A few read-modify-writes a block. No allocation in steady state.
     #[expect(
@@ -656,13 +661,16 @@ impl<'p> Chain<'p> {
     )]
     pub fn release_after(
         mut self,
+        worker: &mut Worker,
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), Returned<Self, ReleaseAfterError>> {
-        match lane.make_room(self.core) {
-            Ok(()) => lane.push(fence, &mut self.raw),
-            Err(error) => return Err(Returned { error, value: self }),
+        let belongs = worker.belongs(self.core).map_err(ReleaseAfterError::from);
+        if let Err(error) = belongs.and_then(|()| lane.make_room(self.core)) {
+            return Err(Returned { error, value: self });
         }
+        lane.push(fence, &mut self.raw);
+        self.raw.recycle(worker);
         Ok(())
     }
 

@@ -203,7 +203,7 @@ impl Core {
             shard: self.shard,
             needed,
             available: available as usize,
-            quarantined: self.quarantine.blocks(),
+            quarantined: self.returning(),
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Fence(pub u64);
 ///
 /// What is released after a fence stays where it is until the lane is told that its timeline has [completed](Self::complete) that
 /// point; meanwhile it is *quarantined*, unless somebody else holds it. Published blocks stay findable, and a hit on a quarantined one costs
-/// nothing. The order of reclaim is that of the releases, as without fences.
+/// nothing. What passes together goes in the order of release, as without fences.
 ///
 /// Made by [`BlockPool::lane`](crate::BlockPool::lane), one for each stream; several may have the same block. Dropping a lane says that its
 /// timeline has ended: all of it is given back.

@@ -42,6 +42,24 @@ impl Offline {
         self.0[block.index() / 64].load(Relaxed) >> (block.index() % 64) & 1 == 1
     }
 
+    /// The blocks of ids from `first` to `size` that are in service.
+    pub(crate) fn in_service(
+        &self,
+        first: usize,
+        size: usize,
+    ) -> impl Iterator<Item = BlockId> + '_ {
+        let words = (first / 64)..size.div_ceil(64);
+        words.flat_map(move |word| {
+            let within = |n: usize| ones(n.saturating_sub(word * 64).min(64));
+            let mut bits = !self.0[word].load(Relaxed) & within(size) & !within(first);
+            core::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(BlockId::from_index(word * 64 + bit))
+            })
+        })
+    }
+
     /// Takes the blocks of one word out of service. The caller has them alone.
     pub(crate) fn insert(&self, word: usize, bits: u64) {
         self.0[word].fetch_or(bits, order());
@@ -71,6 +89,11 @@ mod tests {
             let offline = Offline::new(size, online).unwrap();
             let is = |id| offline.contains(BlockId::from_index(id));
             assert!((0..size).all(|id| is(id) == (id >= online)));
+            assert_eq!(offline.in_service(0, size).count(), online);
+            let from = online / 2;
+            let ids: alloc::vec::Vec<_> =
+                offline.in_service(from, size).map(BlockId::index).collect();
+            assert!(ids.into_iter().eq(from..online));
             let words = size.div_ceil(64);
             let back: u32 = (0..words).map(|w| offline.remove(w, !0).count_ones()).sum();
             assert_eq!(back as usize, size - online);

@@ -135,6 +135,18 @@ impl Core {
         }
     }
 
+    /// Quarantined blocks that come back when their fences pass: those above the limit of the pool go offline then.
+    pub(crate) fn returning(&self) -> usize {
+        let all = self.quarantine.blocks();
+        let (limit, size) = (self.capacity(), self.states.len());
+        if all == 0 || limit == size {
+            return all;
+        }
+        let leaves = |&block: &BlockId| self.is_quarantined(block, self.state(block).load(Acquire));
+        let leaving = self.offline.in_service(limit, size).filter(leaves).count();
+        all.saturating_sub(leaving)
+    }
+
     /// Whether only fences hold a block that was seen in this state.
     pub(crate) fn is_quarantined(&self, block: BlockId, state: State) -> bool {
         let fences = self.quarantine.fences(block);

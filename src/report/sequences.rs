@@ -41,7 +41,8 @@ pub struct SequencesReport {
     pub pending_copies: usize,
     /// Blocks of imports that some writer may still touch, of living sequences or of ended ones.
     pub loading: usize,
-    /// Blocks of sequences that are being moved here or away: the other end has as many for them.
+    /// Blocks that are here twice in one process while transfers last: of a move away all that is offered and read, of an import from an
+    /// export what comes.
     pub duplicated: usize,
     /// What its sequences come to with a physical budget: `held_blocks + promised`. Beside that, blocks are held for duplicates and
     /// pending copies, and by others: see `pool`.

@@ -5,6 +5,7 @@ use super::error::{CopyPending, ExportError, OtherNamespace, PinError};
 use super::growth::Growth;
 use super::handle::Handle;
 use super::transit::Transit;
+use crate::error::OutOfMemory;
 use crate::lease::{Lease, Leases, Owner};
 use crate::prefix::Namespace;
 use crate::transfer::{Export, Handover};
@@ -79,6 +80,8 @@ impl Sequences {
         leases: &mut Leases,
         terms: &Terms,
     ) -> Result<Export, ExportError> {
+        self.exports.retain(|it| it.lease().is_live());
+        self.exports.try_reserve(1).map_err(|_| OutOfMemory)?;
         let core = &*self.pool.core;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         sequence.check_settled(core.block_size)?;
@@ -98,12 +101,13 @@ impl Sequences {
         let back = || core.credits.unreserve(credits);
         let lease = leases.grant_raw(terms.owner, terms.deadline, core, &sequence.chain, blocks);
         let lease = lease.inspect_err(|_| back())?;
-        let format = self.format.clone();
-        let export = Export::try_new(terms.handover, &lease, positions, namespace, format)
+        let (format, extent) = (self.format.clone(), (positions, core.block_size));
+        let export = Export::try_new(terms.handover, &lease, extent, namespace, format)
             .inspect_err(|_| {
                 let _ = lease.end();
                 back();
             })?;
+        self.exports.push(export.clone());
         sequence.copy_credit |= copies;
         if terms.handover == Handover::Move {
             sequence.leave_transit();

@@ -91,9 +91,10 @@ pub struct Loading {
     pub arrived: usize,
     /// Blocks that some writer may still touch.
     pub left: usize,
-    /// Something did not come: no more than `arrived` will.
+    /// Something did not come, or was bad: no more than `arrived` will. If more is [computed](crate::SequenceState::computed) already, the source
+    /// found that bad later: [invalidate](crate::Sequences::invalidate) the block behind `arrived`.
     pub failed: bool,
-    /// The source of a move called it off, or its lease was over.
+    /// The source of a move called it off, or found its content bad.
     pub aborted: bool,
 }
 
@@ -111,7 +112,8 @@ impl Loading {
 
 impl Sequences {
     /// Admits a sequence whose first positions come from elsewhere: as [`admit`](Self::admit), and what is not found of them is filled
-    /// by the writers of the [`Import`]. All of it or nothing.
+    /// by the writers of the [`Import`]. All of it or nothing. The tokens are the caller's word, as in [`tokens`](Self::tokens): they must be those of
+    /// the content that comes.
     ///
     /// What has arrived without a gap counts as computed and is published, when [`loading`](Self::loading) is asked. The sequence can be released
     /// or preempted at any time: its blocks stay held until their writers have answered. If it comes from the export of a move it
@@ -134,6 +136,9 @@ impl Sequences {
         }
         if writers == 0 || writers > MAX_WRITERS {
             return Err(TooManyWriters { asked: writers }.into());
+        }
+        if let Some(theirs) = incoming.source.map(Export::block_size) {
+            KvFormat::compare_block_size(block_size, theirs)?;
         }
         if let Some(theirs) = incoming.format {
             theirs.check_block_size(block_size)?;
@@ -218,14 +223,14 @@ impl Sequences {
     /// # Errors
     /// [`Stale`].
     ///
-    /// A look at each block that arrived since the last call, and a publish for it.
+    /// A look at each block that has not been counted, and a publish for each that arrived.
     pub fn loading(&mut self, handle: Handle) -> Result<Loading, Stale> {
         let slot = self.registry.find(handle)?;
         Ok(self.go_on_loading(slot))
     }
 
     /// Takes over a sequence that was being moved here: everything has arrived, the source may not go on with it any more, and this
-    /// registry does. Without a move it only says whether everything has come.
+    /// registry does. Without a move it only says whether something is still to come, or failed and was not computed here.
     ///
     /// # Errors
     /// [`CommitError::NotArrived`]: wait, or release the sequence; without a move it may as well compute the rest itself.
@@ -287,6 +292,7 @@ impl Sequences {
         // Read before the arrivals: if nothing is left now, all of them are seen.
         let left = load.import.left();
         load.arrived += load.import.arrived_from(load.arrived);
+        load.good = load.good.min(load.import.sound());
         let (arrived, positions) = (load.arrived_positions(core.block_size), load.positions);
         let failed = load.good < positions
             || (load.arrived..load.import.ids().len()).any(|at| load.import.has_failed(at));

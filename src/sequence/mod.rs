@@ -66,7 +66,7 @@ use crate::block::BlockId;
 use crate::error::CreateError;
 use crate::pool::{BlockPool, Core, Worker};
 use crate::shared::Shared;
-use crate::transfer::{Import, KvFormat};
+use crate::transfer::{Export, Import, KvFormat};
 use alloc::vec::Vec;
 
 /// The sequences of one scheduler over one pool.
@@ -81,6 +81,8 @@ pub struct Sequences {
     tickets: Tickets,
     /// Imports with blocks that writers may still touch, of living sequences or not.
     loads: Vec<Import>,
+    /// Exports, most of which are not over.
+    exports: Vec<Export>,
     watermark: u32,
     format: Option<Shared<KvFormat>>,
     statistics: Statistics,
@@ -109,6 +111,7 @@ impl Sequences {
             registry: Registry::new(&pool.core, config.max_sequences)?,
             tickets: Tickets::default(),
             loads: Vec::new(),
+            exports: Vec::new(),
             format,
             watermark: u32::try_from(config.watermark).unwrap_or(u32::MAX),
             statistics: Statistics::default(),

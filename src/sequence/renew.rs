@@ -16,8 +16,12 @@ impl Sequences {
     /// the positions before it, whose count is [`computed`](crate::SequenceState::computed) then, and the block with all that was published below it can't be
     /// found any more. `affected` (which is cleared first) gets these sequences.
     ///
+    /// Copies of it that have not been reported as made are as bad. What this registry exported of it is called off, and what is read of that
+    /// from now on does not count at the other end; what had arrived there before is to be told to that registry.
+    ///
     /// Tables stay as they are. Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have to be
-    /// told again from [`known`](crate::SequenceState::known) on, if that fell. Other registries of the pool, and chains, need a call of their own.
+    /// told again from [`known`](crate::SequenceState::known) on, if that fell. Other registries of the pool need a call of their own, before the block can have gone to somebody else; holders of chains and leases, detached
+    /// sequences and copies that were made before have to be seen to by the engine.
     ///
     /// # Errors
     /// [`InvalidateError::OutOfRange`], [`InvalidateError::OutOfMemory`]. A block that nobody has and nobody can find is no error.
@@ -32,9 +36,11 @@ impl Sequences {
         affected
             .try_reserve(self.registry.len())
             .map_err(|_| InvalidateError::OutOfMemory)?;
+        let bad = self.tickets.copies_of(block);
+        let bad = bad.map_err(|OutOfMemory| InvalidateError::OutOfMemory)?;
         let core = &*self.pool.core;
         for (_, sequence) in self.registry.iter_mut() {
-            if let Some(entry) = sequence.chain.entry_of(block) {
+            if let Some(entry) = sequence.chain.first_entry_of(&bad) {
                 let room = sequence
                     .seal
                     .reserve_roll_back(core, &sequence.chain, entry);
@@ -45,8 +51,13 @@ impl Sequences {
             Ok(_) | Err(InvalidateError::NotPublished { .. }) => {}
             Err(error) => return Err(error),
         }
+        for export in self.exports.iter().filter(|it| it.lease().is_live()) {
+            if let Some(entry) = export.ids().iter().position(|it| bad.contains(it)) {
+                export.spoil(entry * core.block_size);
+            }
+        }
         for (cursor, sequence) in self.registry.iter_mut() {
-            let Some(entry) = sequence.chain.entry_of(block) else {
+            let Some(entry) = sequence.chain.first_entry_of(&bad) else {
                 continue;
             };
             let positions = entry * core.block_size;

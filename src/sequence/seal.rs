@@ -186,8 +186,8 @@ impl Seal {
         purse.close();
         self.consume(published.stored + published.duplicates, core.block_size);
         match published.stopped {
-            // A fork or a copy under way refers to the block, or there is no memory: tried again later.
-            None | Some(Stopped::Shared | Stopped::OutOfMemory) => false,
+            // A fork or a copy under way refers to the block, there is no memory, or a shrink may be taken back: tried again later.
+            None | Some(Stopped::Shared | Stopped::OutOfMemory | Stopped::Draining) => false,
             Some(_) => {
                 self.publishing = Publishing::Ended;
                 self.forget();

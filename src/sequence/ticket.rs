@@ -175,6 +175,24 @@ impl Tickets {
         place.is_some_and(|&place| self.places[place as usize].positions <= offset)
     }
 
+    /// A block, and the destinations of pending copies of it, and of those.
+    pub(super) fn copies_of(&self, block: BlockId) -> Result<Vec<BlockId>, OutOfMemory> {
+        let mut blocks = Vec::new();
+        blocks
+            .try_reserve(1 + self.len())
+            .map_err(|_| OutOfMemory)?;
+        blocks.push(block);
+        let mut at = 0;
+        while let Some(&src) = blocks.get(at) {
+            // The source and the destination are the last two that a ticket holds.
+            let of = |pending: &&Issued| pending.held.iter().rev().nth(1) == Some(&src);
+            let copies = self.places.iter().filter(of);
+            blocks.extend(copies.filter_map(|pending| pending.held.last().copied()));
+            at += 1;
+        }
+        Ok(blocks)
+    }
+
     /// The copy has been made: gives the references back, and says whose it was.
     pub(super) fn settle(&mut self, core: &Core, ticket: &CopyTicket) -> Result<Handle, Stale> {
         let place = ticket.name.slot();

@@ -60,12 +60,17 @@ impl Sequences {
             for block in sequence.chain.held() {
                 let given = given.entry(block).or_default();
                 *given += 1;
-                blocks += usize::from(*given == self.references(block));
+                // What is above the limit of the pool goes offline.
+                let returns = block.index() < self.core().capacity();
+                blocks += usize::from(returns && *given == self.references(block));
             }
             victims.push(Victim { handle, blocks });
             freed += blocks;
         }
-        let goes = |block| given.get(&block).copied() == Some(self.references(block));
+        let limit = self.core().capacity();
+        let goes = |block: BlockId| {
+            block.index() < limit && given.get(&block).copied() == Some(self.references(block))
+        };
         victims.retain(|victim| {
             let sequence = self.registry.get(victim.handle);
             victim.blocks > 0 || sequence.is_ok_and(|(_, it)| it.chain.held().any(goes))

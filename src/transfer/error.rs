@@ -63,6 +63,8 @@ pub enum NotOpen {
     Committed,
     /// The source keeps it.
     Aborted,
+    /// The lease was over before the end: the source keeps the sequence.
+    LeaseOver,
 }
 
 impl fmt::Display for NotOpen {
@@ -71,6 +73,7 @@ impl fmt::Display for NotOpen {
             Self::Linked => "an import reads the export, and its registry commits",
             Self::Committed => "the export has been committed",
             Self::Aborted => "the export has been aborted",
+            Self::LeaseOver => "the lease of the export was over before its end",
         })
     }
 }

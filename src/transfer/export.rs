@@ -75,6 +75,9 @@ struct Cell {
     handover: Handover,
     lease: Lease,
     positions: usize,
+    /// Content from this position on turned out bad.
+    sound: AtomicU64,
+    block_size: usize,
     /// What the namespace is.
     namespace: Vec<u8>,
     format: Option<Shared<KvFormat>>,
@@ -84,7 +87,7 @@ impl Export {
     pub(crate) fn try_new(
         handover: Handover,
         lease: &Lease,
-        positions: usize,
+        (positions, block_size): (usize, usize),
         namespace: &Namespace,
         format: Option<Shared<KvFormat>>,
     ) -> Result<Self, OutOfMemory> {
@@ -93,6 +96,8 @@ impl Export {
             handover,
             lease: lease.clone(),
             positions,
+            sound: AtomicU64::new(u64::MAX),
+            block_size,
             namespace: namespace.try_encoded()?,
             format,
         };
@@ -151,10 +156,15 @@ impl Export {
     /// an [`Import`](crate::Import) reads is committed by its registry instead.
     ///
     /// # Errors
-    /// [`NotOpen`]: it has been committed or aborted before, or an import reads it.
+    /// [`NotOpen`]: it has been committed or aborted before, or an import reads it; or its lease is over, so that what was read may have
+    /// been anything. That aborts it.
     ///
     /// As [`abort`](Self::abort).
     pub fn finish(&self) -> Result<(), NotOpen> {
+        if self.phase() == Phase::Offered && !self.is_readable() {
+            self.abort()?;
+            return Err(NotOpen::LeaseOver);
+        }
         self.advance(|phase| phase == Phase::Offered, Phase::Committed)?;
         self.was_read();
         Ok(())
@@ -168,7 +178,11 @@ impl Export {
 
     /// The import that reads it did not come about.
     pub(crate) fn unlink(&self) {
-        let _ = self.advance(|phase| phase == Phase::Linked, Phase::Offered);
+        let linked = |phase| phase == Phase::Linked;
+        if self.advance(linked, Phase::Offered).is_err() {
+            // Called off meanwhile, for a reader that does not come.
+            self.was_read();
+        }
     }
 
     /// The import that reads it has everything.
@@ -185,7 +199,23 @@ impl Export {
 
     /// Whether what is read is what was offered.
     pub(crate) fn is_readable(&self) -> bool {
-        self.cell.lease.is_live()
+        self.cell.lease.is_live() && self.sound() >= self.positions()
+    }
+
+    /// Content from a position on turned out bad: what is read of it does not count any more.
+    pub(crate) fn spoil(&self, position: usize) {
+        self.cell.sound.fetch_min(position as u64, AcqRel);
+        // Committed: the other side has what was read before.
+        let _ = self.abort();
+    }
+
+    /// Positions before the first whose content turned out bad.
+    pub(crate) fn sound(&self) -> usize {
+        usize::try_from(self.cell.sound.load(Acquire)).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn block_size(&self) -> usize {
+        self.cell.block_size
     }
 
     pub(crate) fn is_of(&self, namespace: &Namespace) -> bool {

@@ -167,7 +167,10 @@ impl KvFormat {
 
     /// Positions of a block must be as many as a pool's.
     pub(crate) const fn check_block_size(&self, ours: usize) -> Result<(), Incompatible> {
-        let theirs = self.block_size;
+        Self::compare_block_size(ours, self.block_size)
+    }
+
+    pub(crate) const fn compare_block_size(ours: usize, theirs: usize) -> Result<(), Incompatible> {
         if ours != theirs {
             return Err(Incompatible::BlockSize { ours, theirs });
         }

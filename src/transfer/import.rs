@@ -150,7 +150,8 @@ impl Import {
     /// A writer has written its part of these blocks, named by their places in [`ids`](Self::ids), and touches them no more.
     ///
     /// # Errors
-    /// [`AnswerError`]: an unknown or repeated answer is not obeyed, for none of the blocks.
+    /// [`AnswerError`]: an unknown or repeated answer is not obeyed, for none of the blocks. (A writer that answers from two threads at
+    /// once has each block answered once, by either; who was late for one is told [`AnswerError::Repeated`].)
     ///
     /// One read-modify-write a block, and the last writer's release of it. No allocation.
     pub fn arrived(&self, writer: usize, blocks: Range<usize>) -> Result<Answer, AnswerError> {
@@ -160,9 +161,7 @@ impl Import {
             .source
             .as_ref()
             .is_some_and(|it| !it.is_readable());
-        for at in blocks {
-            self.cell.answer(writer, at, !source_gone);
-        }
+        self.answer(writer, blocks, !source_gone)?;
         Ok(match (self.is_wanted(), source_gone) {
             (false, _) => Answer::Unwanted,
             (true, true) => Answer::SourceGone,
@@ -176,9 +175,7 @@ impl Import {
     /// As [`arrived`](Self::arrived).
     pub fn failed(&self, writer: usize, blocks: Range<usize>) -> Result<Answer, AnswerError> {
         self.check(writer, &blocks)?;
-        for at in blocks {
-            self.cell.answer(writer, at, false);
-        }
+        self.answer(writer, blocks, false)?;
         Ok(if self.is_wanted() {
             Answer::Taken
         } else {
@@ -218,6 +215,22 @@ impl Import {
         }
     }
 
+    /// Of two answers of one writer at the same time each block obeys one, and who was late for any is told.
+    fn answer(
+        &self,
+        writer: usize,
+        blocks: Range<usize>,
+        written: bool,
+    ) -> Result<(), AnswerError> {
+        let mut late = None;
+        for at in blocks {
+            if !self.cell.answer(writer, at, written) {
+                late = late.or(Some(at));
+            }
+        }
+        late.map_or(Ok(()), |at| Err(AnswerError::Repeated { writer, at }))
+    }
+
     fn arrival(&self, at: usize) -> Arrival {
         self.cell.arrivals[at].load(Acquire)
     }
@@ -242,6 +255,11 @@ impl Import {
             // It may have been committed: then this side goes on with what it has.
             let _ = source.abort();
         }
+    }
+
+    /// Positions before the first that the source found bad.
+    pub(crate) fn sound(&self) -> usize {
+        self.source().map_or(usize::MAX, Export::sound)
     }
 
     pub(crate) fn source(&self) -> Option<&Export> {

@@ -31,9 +31,9 @@ fn find<'p>(pool: &'p BlockPool, worker: &mut Worker) -> Chain<'p> {
     pool.find(worker, &prompt, &mut pay).unwrap()
 }
 
-fn fenced(chain: Chain<'_>, lane: &mut Lane, fence: Fence) {
+fn fenced(chain: Chain<'_>, worker: &mut Worker, lane: &mut Lane, fence: Fence) {
     chain
-        .release_after(lane, fence)
+        .release_after(worker, lane, fence)
         .unwrap_or_else(|e| panic!("{e}"));
 }
 
@@ -63,7 +63,7 @@ fn release_after_vs_hit() {
             })
         };
         let mut lane = pool.lane();
-        fenced(held, &mut lane, Fence(1));
+        fenced(held, &mut worker, &mut lane, Fence(1));
         finder.join().unwrap();
         adds_up(&pool, &[&lane], 1);
         assert_eq!((pool.available(), lane.complete(Fence(1))), (0, 1));
@@ -78,7 +78,7 @@ fn leave_vs_hit() {
         let (pool, mut worker) = pool_of_one();
         let (owner, held) = (find(&pool, &mut worker), find(&pool, &mut worker));
         let mut lane = pool.lane();
-        fenced(held, &mut lane, Fence(1));
+        fenced(held, &mut worker, &mut lane, Fence(1));
         let steps = Steps(pool.clone());
         let finder = {
             let steps = steps.clone();
@@ -103,7 +103,7 @@ fn complete_vs_hold() {
         let (pool, mut worker) = pool_of_one();
         let held = find(&pool, &mut worker);
         let mut lane = pool.lane();
-        fenced(held, &mut lane, Fence(1));
+        fenced(held, &mut worker, &mut lane, Fence(1));
         adds_up(&pool, &[&lane], 1);
         let finder = {
             let pool = pool.clone();
@@ -129,7 +129,7 @@ fn two_lanes() {
         let (pool, mut worker) = pool_of_one();
         let (first, second) = (find(&pool, &mut worker), find(&pool, &mut worker));
         let mut early = pool.lane();
-        fenced(first, &mut early, Fence(1));
+        fenced(first, &mut worker, &mut early, Fence(1));
         adds_up_with(&pool, &early, &second);
         let other = {
             let pool = pool.clone();
@@ -140,7 +140,7 @@ fn two_lanes() {
             })
         };
         let mut late = pool.lane();
-        fenced(second, &mut late, Fence(1));
+        fenced(second, &mut worker, &mut late, Fence(1));
         let early = other.join().unwrap();
         adds_up(&pool, &[&early, &late], 1);
         assert_eq!(late.complete(Fence(1)), 1);
@@ -160,7 +160,8 @@ fn three_ends() {
         let owner = find(&pool, &mut worker);
         let mut lanes = [pool.lane(), pool.lane()];
         for lane in &mut lanes {
-            fenced(find(&pool, &mut worker), lane, Fence(1));
+            let held = find(&pool, &mut worker);
+            fenced(held, &mut worker, lane, Fence(1));
         }
         let ends = lanes.map(|mut lane| thread::spawn(move || lane.complete(Fence(1))));
         owner.release(&mut worker).unwrap();
@@ -180,7 +181,9 @@ fn complete_vs_next_use() {
         let memory = Arc::new(UnsafeCell::new(0));
         let block = pool.reserve(1).unwrap().take(&mut worker, 1).unwrap();
         let mut lane = pool.lane();
-        block.release_after(&mut lane, Fence(1)).unwrap();
+        block
+            .release_after(&mut worker, &mut lane, Fence(1))
+            .unwrap();
         let device = {
             let memory = memory.clone();
             thread::spawn(move || {

@@ -316,6 +316,8 @@ pub(crate) struct Registry {
     pub(crate) formatted: bool,
     /// Imports that it began.
     pub(crate) loads: Vec<Rc<Import>>,
+    /// Exports that it began.
+    pub(crate) exported: Vec<Rc<crate::traffic::Export>>,
 }
 
 /// What a table is to be long enough for.
@@ -360,6 +362,7 @@ impl Registry {
             hand: Hand::new(0),
             sequences: BTreeMap::new(),
             tickets: BTreeMap::new(),
+            exported: Vec::new(),
             next: first,
             first: Reads::default(),
             returned: Reads::default(),
@@ -1042,6 +1045,21 @@ impl Registry {
             None => sequence.give_back(pool),
         }
         Ok(())
+    }
+
+    /// A block, and what is to be copied from it, and from that.
+    pub(crate) fn copies_of(&self, id: u32) -> Vec<u32> {
+        let mut bad = vec![id];
+        let mut at = 0;
+        while at < bad.len() {
+            let of = |ticket: &&Ticket| ticket.copy.src == bad[at];
+            let copies: Vec<u32> = (self.tickets.values().filter(of))
+                .map(|it| it.copy.dst)
+                .collect();
+            bad.extend(copies);
+            at += 1;
+        }
+        bad
     }
 
     pub(crate) fn detach(&mut self, name: Name) -> Result<Sequence, Fault> {

@@ -187,6 +187,10 @@ pub(crate) struct Export {
     pub(crate) lease: Rc<Lease>,
     pub(crate) positions: usize,
     pub(crate) space: u8,
+    pub(crate) table: Vec<u32>,
+    pub(crate) block_size: usize,
+    /// Positions before the first that turned out bad.
+    pub(crate) sound: Cell<usize>,
 }
 
 /// Why a move can't go another way.
@@ -195,9 +199,22 @@ pub(crate) enum MoveOver {
     Linked,
     Committed,
     Aborted,
+    LeaseOver,
 }
 
 impl Export {
+    pub(crate) fn is_readable(&self) -> bool {
+        self.lease.is_live() && self.sound.get() >= self.positions
+    }
+
+    pub(crate) fn spoil(&self, pool: &mut Model, bad: &[u32]) {
+        if let Some(entry) = self.table.iter().position(|it| bad.contains(it)) {
+            self.sound
+                .set(self.sound.get().min(entry * self.block_size));
+            let _ = self.abort(pool);
+        }
+    }
+
     fn over(&self) -> MoveOver {
         match self.phase.get() {
             Phase::Linked => MoveOver::Linked,
@@ -221,6 +238,10 @@ impl Export {
     pub(crate) fn finish(&self, pool: &mut Model) -> Result<(), MoveOver> {
         if self.phase.get() != Phase::Offered {
             return Err(self.over());
+        }
+        if !self.is_readable() {
+            self.phase.set(Phase::Aborted);
+            return Err(MoveOver::LeaseOver);
         }
         self.phase.set(Phase::Committed);
         let _ = self.lease.end(pool);
@@ -348,7 +369,7 @@ impl Import {
         if let Some(at) = blocks.clone().find(answered) {
             return Err(NoAnswer::Repeated { writer, at });
         }
-        let gone = self.source.as_ref().is_some_and(|it| !it.lease.is_live());
+        let gone = self.source.as_ref().is_some_and(|it| !it.is_readable());
         let gone = gone && written;
         for at in blocks.clone() {
             self.note(pool, writer, at, written && !gone);

@@ -504,6 +504,7 @@ impl Scene<'_> {
             (real.abort(), twin.abort(pool))
         };
         let got = got.map_err(|ended| match ended {
+            NotOpen::LeaseOver => MoveOver::LeaseOver,
             NotOpen::Linked => MoveOver::Linked,
             NotOpen::Committed => MoveOver::Committed,
             NotOpen::Aborted => MoveOver::Aborted,

@@ -163,7 +163,7 @@ impl Registry {
             bytes.take(flight)?;
         }
         if let Some(source) = coming.source {
-            if source.phase.get() != Phase::Offered || !source.lease.is_live() {
+            if source.phase.get() != Phase::Offered || !source.is_readable() {
                 if let Some(bytes) = coming.bytes {
                     bytes.land(flight);
                 }
@@ -219,6 +219,11 @@ impl Registry {
         while load.arrived < import.ids.len() && import.has_arrived(load.arrived) {
             load.arrived += 1;
         }
+        let sound = import
+            .source
+            .as_ref()
+            .map_or(usize::MAX, |it| it.sound.get());
+        load.good = load.good.min(sound);
         let progress = Progress {
             arrived: load.arrived_positions(size),
             left: import.left(),
@@ -324,6 +329,7 @@ impl Registry {
             && sequence.positions < sequence.cap;
         let copies = tail_too && sequence.growth != Growth::OnDemand && !sequence.copy_credit;
         pool.reserve(0, usize::from(copies))?;
+        let table = sequence.line.table[..blocks].to_vec();
         let lease = leases
             .grant(pool, owner, deadline, &sequence.line, blocks)
             .inspect_err(|_| pool.give_back(usize::from(copies)))?;
@@ -333,7 +339,11 @@ impl Registry {
             lease,
             positions,
             space,
+            table,
+            block_size: size,
+            sound: core::cell::Cell::new(usize::MAX),
         });
+        self.exported.push(export.clone());
         let sequence = self.get_mut(name)?;
         sequence.copy_credit |= copies;
         if moves {
@@ -363,12 +373,22 @@ impl Registry {
         }
         // That nobody can find it is no error.
         let _ = pool.invalidate(id);
+        let bad = self.copies_of(id);
+        for export in &self.exported {
+            if export.lease.is_live() {
+                export.spoil(pool, &bad);
+            }
+        }
         let (size, digests) = (self.block_size, self.digests);
         let mut affected = Vec::new();
         for &name in order {
             let sequence = self.get_mut(name)?;
             let line = &sequence.line;
-            let has = |&at: &usize| line.references(at..at + 1).contains(&id);
+            let has = |&at: &usize| {
+                line.references(at..at + 1)
+                    .iter()
+                    .any(|it| bad.contains(it))
+            };
             let Some(entry) = (0..line.table.len()).find(has) else {
                 continue;
             };

@@ -73,7 +73,8 @@ mod tests {
         let mut give_back = |overlap: &mut Overlap| {
             let blocks = pool.reserve(1).expect("free").take(&mut worker, 1);
             let (lane, fence) = overlap.fenced().expect("a lane");
-            let released = blocks.expect("reserved").release_after(lane, fence);
+            let blocks = blocks.expect("reserved");
+            let released = blocks.release_after(&mut worker, lane, fence);
             assert!(released.is_ok());
         };
         // While the first step is planned nothing is under way; the second one is planned behind the first.
