@@ -17,9 +17,9 @@ use std::alloc::System;
 
 use kvblock::{
     Admit, AdmitError, AppendError, BlockId, BlockPool, BranchError, ClearError, Contents,
-    CreateError, Event, EventReader, ExtraKey, Growth, Handle, Holder, InvalidateError, LeaseError,
-    Leases, Namespace, Owner, PoolConfig, Prompt, Proof, ResizeError, Sequences, SequencesConfig,
-    Step, Stopped, TokensError, Worker,
+    CreateError, Event, EventReader, ExtraKey, Fence, Growth, Handle, Holder, InvalidateError,
+    LeaseError, Leases, Namespace, Owner, PoolConfig, Prompt, Proof, ResizeError, Sequences,
+    SequencesConfig, Step, Stopped, TokensError, Worker,
 };
 
 /// The system's allocator with a ledger for each thread.
@@ -474,6 +474,43 @@ fn steady_state_allocates_nothing(config: &PoolConfig) {
         pool.audit(&[]).expect("consistent");
     }
     assert_eq!(LIVE.get(), before, "bytes left behind by the drop");
+}
+
+/// What waits for fences goes round too: the lists that a lane gets come back to the worker and to the slots.
+#[test]
+fn fenced_releases_allocate_nothing_in_steady_state() {
+    let (pool, mut worker) = create(&config(BLOCKS, BLOCK_SIZE)).expect("memory");
+    let mut sequences = Sequences::new(pool.clone(), &SequencesConfig::new(4)).expect("memory");
+    let mut lane = pool.lane();
+    let space = Namespace::new();
+    let tokens: Vec<u32> = (0..20 * 4).collect();
+    let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand);
+    let mut fence = 0;
+    let mut run = |rounds: usize| {
+        for _ in 0..rounds {
+            fence += 1;
+            let mut promise = pool.reserve(20).expect("room");
+            let blocks = promise.take(&mut worker, 20).expect("reserved");
+            let released = blocks.release_after(&mut worker, &mut lane, Fence(fence));
+            assert!(released.is_ok());
+            let mut promise = pool.reserve(20).expect("room");
+            let prompt = Prompt::new(&space, &[]);
+            let mut chain = pool
+                .find(&mut worker, &prompt, &mut promise)
+                .expect("its own");
+            chain.take(&mut worker, &mut promise, 20).expect("reserved");
+            let released = chain.release_after(&mut worker, &mut lane, Fence(fence));
+            assert!(released.is_ok());
+            let handle = sequences.admit(&request).expect("room").handle;
+            sequences
+                .release_after(handle, &mut lane, Fence(fence))
+                .expect("it lives");
+            lane.complete(Fence(fence - 1));
+        }
+    };
+    run(20);
+    let ((), requests) = armed(Refuse::Nothing, || run(200));
+    assert_eq!(requests, 0, "requests for memory in 200 rounds");
 }
 
 #[test]
