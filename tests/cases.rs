@@ -1390,3 +1390,47 @@ fn the_order_after_a_clear_is_that_of_release() {
         }
     }
 }
+
+/// Tokens of thousands of held blocks at the head of the order are dropped, not counted as looks in vain: what is taken behind them is
+/// still the oldest release, and no search of all blocks is needed while nobody is stopped.
+#[test]
+fn tokens_of_held_blocks_do_not_end_the_search_in_order() {
+    let pool = BlockPool::new(&PoolConfig::new(4_096, 1)).expect("a sound configuration");
+    let mut worker = pool.worker().expect("memory");
+    let space = Namespace::new();
+    let publish = |worker: &mut kvblock::Worker, tokens: &[u32]| {
+        let mut promise = pool.reserve(tokens.len()).expect("room");
+        let mut chain = pool.chain(&space);
+        chain
+            .take(worker, &mut promise, tokens.len())
+            .expect("reserved");
+        let stored = chain.publish(worker, &kvblock::Contents::new(tokens), None);
+        assert_eq!(stored.expect("lengths").stored, tokens.len());
+        chain
+    };
+    let held: Vec<u32> = (0..3_000).collect();
+    let chain = publish(&mut worker, &held);
+    chain.release(&mut worker).expect("its own");
+    let prompt = Prompt::new(&space, &held).full_hit(true);
+    let mut pay = pool.reserve(3_000).expect("room");
+    let found = pool.find(&mut worker, &prompt, &mut pay).expect("lengths");
+    assert_eq!(found.len(), 3_000);
+
+    // Two chains behind those tokens; of equal lengths, so that ids tell nothing of the order.
+    let [first, second] = [10_000, 20_000].map(|from| {
+        let tokens: Vec<u32> = (from..from + 548).collect();
+        (publish(&mut worker, &tokens), tokens)
+    });
+    for (chain, _) in [(second.0, ()), (first.0, ())] {
+        chain.release(&mut worker).expect("its own");
+    }
+    assert_eq!(pool.report().free, 0);
+    let taken = pool.reserve(500).expect("room").take(&mut worker, 500);
+    assert_eq!(taken.expect("reserved").len(), 500);
+    let left = |tokens: &[u32]| {
+        let prompt = Prompt::new(&space, tokens).full_hit(true);
+        pool.probe(&prompt).expect("lengths").positions
+    };
+    assert_eq!((left(&second.1), left(&first.1)), (48, 548));
+    assert_eq!(pool.report().sweeps, 0);
+}

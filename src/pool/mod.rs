@@ -153,6 +153,12 @@ impl BlockPool {
         self.core.capacity()
     }
 
+    /// Blocks in service: those below the limit, and those above it that still drain. One load for 64 blocks.
+    #[must_use]
+    pub fn in_service(&self) -> usize {
+        self.core.offline.in_service_count(self.max_blocks())
+    }
+
     /// Blocks that there is bookkeeping for: as many can be online.
     #[must_use]
     pub fn max_blocks(&self) -> usize {

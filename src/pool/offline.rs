@@ -60,6 +60,12 @@ impl Offline {
         })
     }
 
+    /// How many of `size` ids are in service.
+    pub(crate) fn in_service_count(&self, size: usize) -> usize {
+        let offline = |word: &AtomicU64| word.load(Relaxed).count_ones() as usize;
+        size - self.0.iter().map(offline).sum::<usize>()
+    }
+
     /// Takes the blocks of one word out of service. The caller has them alone.
     pub(crate) fn insert(&self, word: usize, bits: u64) {
         self.0[word].fetch_or(bits, order());

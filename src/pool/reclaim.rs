@@ -115,7 +115,8 @@ impl Core {
                 let past_cap = worker.allowance == 0;
                 let claim = match self.examine(token, past_cap) {
                     Token::Claimed(claim) => Some(claim),
-                    Token::Dropped => None,
+                    // The ring is shorter by it: no look in vain.
+                    Token::Dropped => continue,
                     Token::Back => {
                         worker.trip();
                         back.push(token);

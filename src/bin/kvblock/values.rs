@@ -272,8 +272,12 @@ impl FromStr for PinTime {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // As others, or a plain number of seconds.
-        let lasts =
-            duration(text).or_else(|wrong| duration(&format!("{text}s")).map_err(|_| wrong));
+        let plain = text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        let lasts = if plain {
+            duration(&format!("{text}s"))
+        } else {
+            duration(text)
+        };
         match lasts? {
             0 => Err(String::from("a pin must last: leave --pin out for none")),
             lasts => Ok(Self(lasts)),

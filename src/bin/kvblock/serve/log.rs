@@ -58,14 +58,10 @@ impl Log {
         self.figures.steps += 1;
         self.figures.means.add(took, tables, memory.held());
         let now = self.clock.now();
-        let overlaps = memory.overlap().lane().is_some();
-        if !overlaps && !self.timeline.is_due(now) {
-            return Ok(());
-        }
-        let pool = memory.pool().report();
         let most = &mut self.figures.quarantined_most;
-        *most = (*most).max(pool.quarantined);
+        *most = (*most).max(memory.pool().quarantined());
         if self.timeline.is_due(now) {
+            let pool = memory.pool().report();
             let (loading, late) = memory.fetches.blocks();
             let sample = Sample {
                 time_s: 0.0,

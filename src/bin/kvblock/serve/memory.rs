@@ -50,8 +50,6 @@ pub(crate) struct Memory {
     overlap: Overlap,
     pub(crate) fetches: Fetches,
     pins: Option<Pins>,
-    /// The pool is resized.
-    elastic: bool,
 }
 
 /// What the tables of some sequences hold.
@@ -81,7 +79,11 @@ impl Memory {
                 ))
             }
         };
-        let pool = BlockPool::new(&settings.pool()).map_err(cannot("--blocks"))?;
+        let pools = match settings.resizes.is_empty() {
+            true => "--blocks",
+            false => "--blocks or --resize",
+        };
+        let pool = BlockPool::new(&settings.pool()).map_err(cannot(pools))?;
         let pins = settings.pins.map(|pins| Pins::new(&pool, pins));
         let overlap = Overlap::new(&pool, settings.overlap);
         let sequences =
@@ -90,7 +92,6 @@ impl Memory {
             overlap,
             fetches: Fetches::new(settings.fetch, settings.seed),
             pins: pins.transpose()?,
-            elastic: !settings.resizes.is_empty(),
             sequences,
             step: Step::default(),
             asked: Vec::new(),
@@ -116,16 +117,7 @@ impl Memory {
     /// Blocks with a holder.
     pub(crate) fn held(&self) -> usize {
         let pool = self.pool();
-        if self.elastic {
-            // With blocks that drain or are offline the credits do not tell.
-            let report = pool.report();
-            return report.held + report.quarantined;
-        }
-        pool.capacity() - pool.available() - pool.reserved()
-    }
-
-    pub(crate) const fn overlap(&self) -> &Overlap {
-        &self.overlap
+        pool.in_service() - pool.available() - pool.reserved()
     }
 
     pub(crate) const fn pins(&self) -> Option<&Pins> {

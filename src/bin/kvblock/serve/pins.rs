@@ -66,7 +66,12 @@ impl Pins {
                 self.figures.pins += 1;
                 self.figures.most = self.figures.most.max(self.leases.used());
             }
-            Err(PinError::Lease(LeaseError::OverBudget { .. })) => self.figures.refused += 1,
+            // The second: at the end of the clock no pin lasts.
+            Err(PinError::Lease(
+                LeaseError::OverBudget { .. } | LeaseError::AlreadyOver { .. },
+            )) => {
+                self.figures.refused += 1;
+            }
             Err(other) => return Err(cannot_fail("pin")(other)),
         }
         Ok(())

@@ -86,21 +86,39 @@ impl Resizer {
 
     /// Does what is due by now, and gives whether the pool has changed.
     pub(crate) fn act(&mut self, pool: &BlockPool, now: Nanos) -> Result<bool, Failure> {
-        while let Some(resize) = self.plan.get(self.done.len()).filter(|it| it.at <= now) {
-            self.done.push(Resized {
-                asked: resize.at,
-                from: pool.capacity(),
-                to: resize.to,
-                granted: None,
-                refusals: 0,
-                came_online: 0,
-                taken_back: 0,
-                went_offline: 0,
-                left_draining: 0,
-                drained: None,
-            });
-            self.settled = false;
+        if self.next_at().is_none_or(|at| at > now) {
+            return self.go_on(pool, now);
         }
+        let mut changed = false;
+        while self.next_at().is_some_and(|at| at <= now) {
+            self.begin(pool);
+            changed |= self.go_on(pool, now)?;
+        }
+        Ok(changed)
+    }
+
+    /// The next one's time has come.
+    fn begin(&mut self, pool: &BlockPool) {
+        let Some(resize) = self.plan.get(self.done.len()) else {
+            return;
+        };
+        self.done.push(Resized {
+            asked: resize.at,
+            from: pool.capacity(),
+            to: resize.to,
+            granted: None,
+            refusals: 0,
+            came_online: 0,
+            taken_back: 0,
+            went_offline: 0,
+            left_draining: 0,
+            drained: None,
+        });
+        self.settled = false;
+    }
+
+    /// Tries the last one, or sees how far it has drained; gives whether the pool has changed.
+    fn go_on(&mut self, pool: &BlockPool, now: Nanos) -> Result<bool, Failure> {
         let (Some(worker), Some(last)) = (&mut self.worker, self.done.last_mut()) else {
             return Ok(false);
         };
@@ -110,7 +128,7 @@ impl Resizer {
                 if self.looks % COLLECT_EVERY == 0 {
                     collect(pool, worker)?;
                 }
-                last.drained = (pool.report().draining == 0).then_some(now);
+                last.drained = (pool.in_service() == pool.capacity()).then_some(now);
             }
             return Ok(false);
         }
@@ -144,11 +162,14 @@ impl Resizer {
         Ok(true)
     }
 
-    /// The book of those whose time has come.
+    /// The book, of those too whose time has not come.
     pub(crate) fn finish(mut self, pool: &BlockPool, now: Nanos) -> Result<Vec<Resized>, Failure> {
         if let (Some(worker), true) = (&mut self.worker, self.settled) {
             collect(pool, worker)?;
             self.act(pool, now)?;
+        }
+        while self.next_at().is_some() {
+            self.begin(pool);
         }
         Ok(self.done)
     }

@@ -1,5 +1,6 @@
 //! What to do next where the figures suffer from the options or from the trace.
 
+use super::super::resize::Resized;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -134,8 +135,16 @@ impl Summary {
 
     fn on_resizes(&self) -> Option<String> {
         let resizes = &self.lifetimes.resizes;
-        let refused = resizes.iter().filter(|resize| resize.granted.is_none());
+        let never = |it: &&Resized| it.granted.is_none();
+        let refused = resizes.iter().filter(never).filter(|it| it.refusals > 0);
         let refused = refused.count() as u64;
+        let late = resizes.iter().filter(never).count() as u64 - refused;
+        if late > 0 && refused == 0 {
+            return Some(format!(
+                "{late} of {} resizes were for a time after the end of the run: earlier ones with --resize",
+                resizes.len()
+            ));
+        }
         (refused > 0).then(|| {
             format!(
                 "{refused} of {} resizes were never granted, as what is promised stands: smaller ones with --resize, or `--growth on-demand`, which promises nothing",
