@@ -109,15 +109,15 @@ impl<'t> Simulator<'t> {
         loop {
             self.arrive();
             self.memory.tick(self.log.now());
-            if self.resizer.act(self.memory.pool(), self.log.now())? {
-                self.memory.resized();
-            }
+            self.resize()?;
             if self.running.is_empty() && self.queue.is_empty() {
+                // The device gets done before the next request comes.
+                self.memory.idle()?;
+                self.resize()?;
                 let Some(next) = self.schedule.next_at() else {
                     break;
                 };
                 let next = self.resizer.next_at().map_or(next, |at| at.min(next));
-                self.memory.idle()?;
                 self.log.jump(next);
                 continue;
             }
@@ -127,6 +127,13 @@ impl<'t> Simulator<'t> {
             }
         }
         self.finish()
+    }
+
+    fn resize(&mut self) -> Result<(), Failure> {
+        if self.resizer.act(self.memory.pool(), self.log.now())? {
+            self.memory.resized();
+        }
+        Ok(())
     }
 
     fn arrive(&mut self) {

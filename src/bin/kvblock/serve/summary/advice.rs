@@ -39,8 +39,13 @@ impl Summary {
                 requests.blocks_needed
             )
         } else if requests.blocks_needed <= MAX_BLOCKS as u64 {
+            let left = if self.lifetimes.resizes.is_empty() {
+                ""
+            } else {
+                ", if --resize leaves as many"
+            };
             format!(
-                "--blocks {} has room for the longest",
+                "--blocks {} has room for the longest{left}",
                 requests.blocks_needed
             )
         } else {
