@@ -263,3 +263,42 @@ const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Export>();
 };
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::lease::{Leases, Owner};
+    use crate::pool::{BlockPool, PoolConfig};
+
+    #[test]
+    fn an_export_that_is_called_off_for_a_reader_that_does_not_come_gives_its_blocks_back() {
+        let pool = BlockPool::new(&PoolConfig::new(2, 1)).unwrap();
+        let mut worker = pool.worker().unwrap();
+        let mut leases = Leases::new(&pool, 2).unwrap();
+        let space = Namespace::new();
+        for aborted in [false, true] {
+            let mut chain = pool.chain(&space);
+            let mut promise = pool.reserve(2).unwrap();
+            chain.take(&mut worker, &mut promise, 2).unwrap();
+            let lease = leases
+                .keep(Owner::new(1), Lease::NO_DEADLINE, chain)
+                .unwrap();
+            let export = Export::try_new(Handover::Move, &lease, (2, 1), &space, None).unwrap();
+            assert!(export.link() && !export.link());
+            assert_eq!(export.finish(), Err(NotOpen::Linked));
+            if aborted {
+                export.abort().unwrap();
+                assert_eq!(pool.available(), 0, "a reader may come");
+            }
+            export.unlink();
+            let phase = if aborted {
+                Phase::Aborted
+            } else {
+                Phase::Offered
+            };
+            assert_eq!((export.phase(), lease.is_live()), (phase, !aborted));
+            assert_eq!(export.abort().is_err(), aborted);
+            assert_eq!(pool.available(), 2);
+        }
+    }
+}
