@@ -2,7 +2,7 @@
 //!
 //! # Orderings
 //! The phase is one word, moved by compare-and-swap, AcqRel: of commit and abort one wins, and what its side did before that is
-//! seen by the other (model `commit_vs_abort`).
+//! seen by the other (model `commit_vs_abort`). `sound` is a number that hands on nothing: Relaxed.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -204,14 +204,14 @@ impl Export {
 
     /// Content from a position on turned out bad: what is read of it does not count any more.
     pub(crate) fn spoil(&self, position: usize) {
-        self.cell.sound.fetch_min(position as u64, AcqRel);
+        self.cell.sound.fetch_min(position as u64, Relaxed);
         // Committed: the other side has what was read before.
         let _ = self.abort();
     }
 
     /// Positions before the first whose content turned out bad.
     pub(crate) fn sound(&self) -> usize {
-        usize::try_from(self.cell.sound.load(Acquire)).unwrap_or(usize::MAX)
+        usize::try_from(self.cell.sound.load(Relaxed)).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn block_size(&self) -> usize {
@@ -229,17 +229,26 @@ impl Export {
     /// Moves the phase on from one that `from` accepts, and returns that.
     fn advance(&self, from: impl Fn(Phase) -> bool, to: Phase) -> Result<Phase, NotOpen> {
         let word = &self.cell.phase;
-        let mut current = word.load(Acquire);
+        let mut current = word.load(if mutant("phase-relaxed") {
+            Relaxed
+        } else {
+            Acquire
+        });
         loop {
             let phase = Phase::from_bits(current);
             if !from(phase) {
                 return Err(phase.not_open());
             }
+            let (success, failure) = if mutant("phase-relaxed") {
+                (Relaxed, Relaxed)
+            } else {
+                (AcqRel, Acquire)
+            };
             if mutant("phase-by-store") {
                 word.store(to as u64, Relaxed);
                 return Ok(phase);
             }
-            match word.compare_exchange(current, to as u64, AcqRel, Acquire) {
+            match word.compare_exchange(current, to as u64, success, failure) {
                 Ok(_) => return Ok(phase),
                 // The other side was first.
                 Err(actual) => current = actual,

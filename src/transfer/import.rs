@@ -5,8 +5,10 @@
 //! findable before it has arrived.
 //!
 //! # Orderings
-//! A writer's answer is AcqRel: what it wrote happens before the block is published or freed, whoever comes last (model
-//! `answer_vs_abort`). `left` is lowered after the block has been given back, AcqRel: who sees zero sees all of them given back.
+//! A writer's answer is AcqRel: what it wrote happens before the block is published or freed, whoever comes last (models
+//! `writers_vs_publish`, `answer_vs_abort`). `left` is lowered after the block has been given back, AcqRel: who sees zero sees all of them
+//! given back (`settled_after_blocks`), and whoever brings it to zero ends the source's lease after all that was read there
+//! (`readers_vs_source`). `ended` and `given_up` are numbers that hand on nothing: Relaxed.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -21,13 +23,13 @@ use crate::block::BlockId;
 use crate::error::CreateError;
 use crate::pool::{Atomic, BlockList, BlockPool, Holder, Holds, address};
 use crate::shared::Shared;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::{AtomicU64, mutant};
 
 /// Blocks of a sequence that peers, a store or a copy engine are filling.
 ///
-/// A handle: clones are handles of the same import, and any thread may use them. Each writer answers once for each block, in any order of
-/// blocks: it [has written](Self::arrived) it, or [will not](Self::failed); and at the latest it says that it [touches nothing more](Self::end).
+/// A handle: clones are handles of the same import, and any thread may use them. Each writer answers once for each block, in any
+/// order of blocks: it [has written](Self::arrived) it, or [will not](Self::failed); and at the latest it says that it [touches nothing more](Self::end).
 /// Until then the blocks stay held, whether the sequence goes on or not.
 ///
 /// The registry that made it keeps a handle until the last answer. Dropping the last handle, with the registry, says that all writers are
@@ -144,7 +146,7 @@ impl Import {
     /// Whether somebody still waits for the content.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.cell.given_up.load(Acquire) == 0
+        self.cell.given_up.load(Relaxed) == 0
     }
 
     /// A writer has written its part of these blocks, named by their places in [`ids`](Self::ids), and touches them no more.
@@ -192,7 +194,7 @@ impl Import {
     pub fn end(&self, writer: usize) -> Result<usize, AnswerError> {
         self.check(writer, &(0..0))?;
         let bit = 1 << writer;
-        if self.cell.ended.fetch_or(bit, AcqRel) & bit != 0 {
+        if self.cell.ended.fetch_or(bit, Relaxed) & bit != 0 {
             return Err(AnswerError::Ended { writer });
         }
         let missing = (0..self.ids().len()).filter(|&at| self.cell.answer(writer, at, false));
@@ -250,7 +252,7 @@ impl Import {
 
     /// Nobody waits for the content any more.
     pub(crate) fn give_up(&self) {
-        self.cell.given_up.store(1, Release);
+        self.cell.given_up.store(1, Relaxed);
         if let Some(source) = &self.cell.source {
             // It may have been committed: then this side goes on with what it has.
             let _ = source.abort();
@@ -304,7 +306,12 @@ impl Cell {
     /// Nobody touches the block any more.
     fn settle(&self, at: usize) {
         self.pool.core.release(core::iter::once(self.blocks[at]));
-        if self.left.fetch_sub(1, AcqRel) == 1 {
+        let order = if mutant("left-relaxed") {
+            Relaxed
+        } else {
+            AcqRel
+        };
+        if self.left.fetch_sub(1, order) == 1 {
             self.land();
         }
     }

@@ -108,6 +108,78 @@ fn the_same_answer_twice() {
     });
 }
 
+/// Who sees that nothing is left sees the blocks given back.
+#[test]
+fn settled_after_blocks() {
+    two(|| {
+        let (mut sequences, handle, import) = loading(1);
+        sequences.release(handle).unwrap();
+        let writer = {
+            let import = import.clone();
+            thread::spawn(move || import.end(0).unwrap())
+        };
+        if import.is_settled() {
+            assert_eq!(
+                sequences.pool().available(),
+                1,
+                "settled before the block is back"
+            );
+        }
+        assert_eq!(writer.join().unwrap(), 1);
+        assert_eq!(sequences.audit(&[]), Ok(()));
+    });
+}
+
+/// Two threads of a writer read two blocks of an export: both have, before the source's next owner writes to either.
+#[test]
+fn readers_vs_source() {
+    three(|| {
+        let prompt = [7, 8];
+        let space = Namespace::new();
+        let request = Admit::new(
+            Prompt::new(&space, &prompt).full_hit(true),
+            Growth::OnDemand,
+        );
+        let registry = |shard| {
+            let pool = BlockPool::new(&PoolConfig::new(2, 1).shard(ShardId::new(shard))).unwrap();
+            Sequences::new(pool, &SequencesConfig::new(1)).unwrap()
+        };
+        let (mut source, mut there) = (registry(0), registry(1));
+        let here = source.admit(&request).unwrap().handle;
+        source.computed(here, 2).unwrap();
+        let mut leases = Leases::new(source.pool(), 9).unwrap();
+        let terms = Terms::copy(Owner::new(1), 10);
+        let export = source.export(here, &space, &mut leases, &terms).unwrap();
+        let import = there.import(&request, &Incoming::from_export(&export, 1));
+        let import = import.unwrap().import;
+        source.release(here).unwrap();
+        let memory = [Arc::new(UnsafeCell::new(0)), Arc::new(UnsafeCell::new(0))];
+        let readers = [0, 1].map(|at| {
+            let (import, block) = (import.clone(), memory[at].clone());
+            thread::spawn(move || {
+                // SAFETY: loom fails the model if a write is concurrent.
+                block.with(|cell| unsafe { *cell });
+                import.arrived(0, at..at + 1).unwrap();
+            })
+        });
+        let pool = source.pool();
+        if let Ok(mut promise) = pool.reserve(2) {
+            let mut worker = pool.worker().unwrap();
+            let next = promise.take(&mut worker, 2).unwrap();
+            for block in &memory {
+                // SAFETY: as above.
+                block.with_mut(|cell| unsafe { *cell = 1 });
+            }
+            drop(next);
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        assert!(leases.is_empty());
+        assert_eq!(source.audit(&[&leases]), Ok(()));
+    });
+}
+
 /// A move with everything arrived.
 fn arrived() -> (Sequences, Leases, Export, Sequences, kvblock::Handle) {
     let (mut source, mut there) = (registry(0), registry(1));
@@ -128,11 +200,21 @@ fn arrived() -> (Sequences, Leases, Export, Sequences, kvblock::Handle) {
 fn commit_vs_abort() {
     two(|| {
         let (source, leases, export, mut there, handle) = arrived();
+        let output = Arc::new(UnsafeCell::new(0));
         let aborter = {
-            let export = export.clone();
-            thread::spawn(move || export.abort())
+            let (export, output) = (export.clone(), output.clone());
+            thread::spawn(move || {
+                // SAFETY: loom fails the model if another access is concurrent.
+                output.with(|cell| unsafe { *cell });
+                export.abort()
+            })
         };
         let committed = there.commit(handle).is_ok();
+        if !committed {
+            // What the source did with the output before it took it back is done.
+            // SAFETY: as above.
+            output.with_mut(|cell| unsafe { *cell = 1 });
+        }
         let aborted = aborter.join().unwrap();
         assert_eq!(
             aborted,
