@@ -229,20 +229,26 @@ impl Core {
                 Ok(_) => {
                     if last && !current.is_published() {
                         out.free(block);
-                    } else if last {
-                        out.credits += 1;
-                        if queues {
-                            out.queue(block);
-                        }
                     }
-                    if current.is_fenced() {
-                        self.settle_quarantine(block);
-                    }
-                    return;
+                    return self.left(block, current, queues, out);
                 }
                 // Another owner came or went, the block was cut, or the token's holder cleared a flag.
                 Err(actual) => current = actual,
             }
+        }
+    }
+
+    /// An owner of a block that was in this state has left it: the last one of a published block leaves it idle.
+    #[inline]
+    fn left(&self, block: BlockId, before: State, queues: bool, out: &mut Outgoing<'_>) {
+        if before.references() == 1 && before.is_published() {
+            out.credits += 1;
+            if queues {
+                out.queue(block);
+            }
+        }
+        if before.is_fenced() {
+            self.settle_quarantine(block);
         }
     }
 
@@ -268,18 +274,10 @@ impl Core {
             let word = self.state(block);
             match word.compare_exchange(current, next, AcqRel, Acquire) {
                 Ok(_) => {
-                    if let Some(claim) = claim {
-                        out.free(self.settle(claim));
-                    } else if last {
-                        out.credits += 1;
-                        if queues {
-                            out.queue(block);
-                        }
-                    }
-                    if current.is_fenced() {
-                        self.settle_quarantine(block);
-                    }
-                    return;
+                    return match claim {
+                        Some(claim) => out.free(self.settle(claim)),
+                        None => self.left(block, current, queues, out),
+                    };
                 }
                 // Another owner went, or the token's holder cleared a flag.
                 Err(actual) => current = actual,
