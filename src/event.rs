@@ -1,8 +1,8 @@
 //! What became findable and what ceased to be: a bounded ring that routers are fed from.
 //!
-//! Each copy (a block at one generation) has exactly one `Stored` and at most one `Removed` or `Cleared`. Parents are stored
-//! before their children and children removed before their parents, except that a block published while an ancestor is being
-//! cleared or invalidated may be told of after that is gone; it is told gone too. Emitting never waits: when the ring is lapped the oldest
+//! Each copy (a block at one generation) has exactly one `Stored` and at most one `Removed` or `Cleared`. Parents are stored before
+//! their children and children removed before their parents, except that a block published while an ancestor is being cleared or
+//! invalidated may be told of after that is gone; it is told gone too. Emitting never waits: when the ring is lapped the oldest
 //! events are lost, the reader learns how many, and a [`Snapshot`] repairs what it knows.
 //!
 //! A slot is written in two steps, [`begin`](EventRing::begin) before the transition that makes a block findable and

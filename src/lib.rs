@@ -47,8 +47,8 @@
 //! # How long blocks are bound
 //! * What a device may still touch is released [after a fence](Sequences::release_after), and waits in a [`Lane`].
 //! * [`Leases`] hold blocks for who is no sequence, until a deadline: a transfer, a [pin](Sequences::pin).
-//! * A sequence may come from elsewhere: [`Sequences::import`] takes its blocks, writers fill them and answer through the [`Import`], whatever becomes
-//!   of the sequence. [`Sequences::export`] offers one to be read, or to be moved.
+//! * A sequence may come from elsewhere: [`Sequences::import`] takes its blocks, writers fill them and answer through the
+//!   [`Import`], whatever becomes of the sequence. [`Sequences::export`] offers one to be read, or to be moved.
 //! * Content that turned out bad is [taken back](Sequences::invalidate) from all who have it, who then compute it anew in
 //!   [blocks of their own](Sequences::renew).
 //! * A pool [grows](BlockPool::grow) and [shrinks](BlockPool::shrink) while it serves.

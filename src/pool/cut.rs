@@ -189,8 +189,8 @@ impl Core {
         self.tell(EventKind::Removed, told);
     }
 
-    /// Cuts everything below the root (and the root too, if it is a namespace or a range of blocks), then whatever was published below that
-    /// meanwhile. That ends: who publishes sees the cut at the next call.
+    /// Cuts everything below the root (and the root too, if it is a namespace or a range of blocks), then whatever was published
+    /// below that meanwhile. That ends: who publishes sees the cut at the next call.
     pub(crate) fn fell(&self, root: Root, kind: EventKind, scratch: &mut Scratch) {
         let mut root = root;
         loop {

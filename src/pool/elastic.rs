@@ -19,8 +19,8 @@
 //! been waiting for its children to go.
 //!
 //! *Shrink* takes a credit for each free and idle block above the new limit, lowers the limit, cuts what is published above it with all
-//! below (`cut.rs`), and takes the blocks: free ones out of the bitmap, idle ones by their tokens, leaf upwards. One credit goes with each.
-//! Others may take or hold some of them meanwhile, for credits of their own: then as many are left over, and given back.
+//! below (`cut.rs`), and takes the blocks: free ones out of the bitmap, idle ones by their tokens, leaf upwards. One credit goes
+//! with each. Others may take or hold some of them meanwhile, for credits of their own: then as many are left over, and given back.
 //!
 //! # Orderings
 //! Retire: set the mark; load the limit. Grow: store the limit; turn the marks off. Both change the word of the marks by an AcqRel

@@ -18,11 +18,11 @@ pub struct Fence(pub u64);
 /// Released blocks that a device or a peer may still touch, on one timeline.
 ///
 /// What is released after a fence stays where it is until the lane is told that its timeline has [completed](Self::complete) that
-/// point; meanwhile it is *quarantined*, unless somebody else holds it. Published blocks stay findable, and a hit on a quarantined one costs
-/// nothing. What passes together goes in the order of release, as without fences.
+/// point; meanwhile it is *quarantined*, unless somebody else holds it. Published blocks stay findable, and a hit on a quarantined
+/// one costs nothing. What passes together goes in the order of release, as without fences.
 ///
-/// Made by [`BlockPool::lane`](crate::BlockPool::lane), one for each stream; several may have the same block. Dropping a lane says that its
-/// timeline has ended: all of it is given back.
+/// Made by [`BlockPool::lane`](crate::BlockPool::lane), one for each stream; several may have the same block. Dropping a lane says
+/// that its timeline has ended: all of it is given back.
 #[must_use = "dropping a lane gives back what waits in it"]
 pub struct Lane {
     core: Shared<Core>,

@@ -183,8 +183,8 @@ impl BlockPool {
         self.core.credits.now().reserved as usize
     }
 
-    /// Released blocks that only fences hold: they come back by themselves when these pass. One load, but for a pool that is smaller than it can
-    /// be: then also one for 64 blocks above its limit, as those don't come back.
+    /// Released blocks that only fences hold: they come back by themselves when these pass. One load, but for a pool that is smaller
+    /// than it can be: then also one for 64 blocks above its limit, as those don't come back.
     #[must_use]
     pub fn quarantined(&self) -> usize {
         self.core.returning()

@@ -14,8 +14,9 @@
 //!
 //! # Orderings
 //! Two words decide, the state and this one. Each call changes one, then stands behind a SeqCst fence, then reads both: of two
-//! calls at once at least one sees the other's change, and who corrects the account looks again after that. So at rest the account is
-//! exact (models `leave_vs_hit`, `release_after_vs_hit`, `two_lanes`, `three_ends`). The count of blocks is changed Relaxed: it guards nothing.
+//! calls at once at least one sees the other's change, and who corrects the account looks again after that. So at rest the account
+//! is exact (models `leave_vs_hit`, `release_after_vs_hit`, `two_lanes`, `three_ends`). The count of blocks is changed Relaxed: it
+//! guards nothing.
 
 use alloc::boxed::Box;
 

@@ -6,10 +6,10 @@
 //! sweep, what it hides of the bitmap by looking at the bitmap's lowest level.
 //!
 //! # Complexity
-//! A call for `n` blocks gives at most 16,384 + 8 n second chances (see [`Worker`]; fewer in pools of less than 65,536 blocks). Tokens that no claim could use go by without
-//! counting: those of held blocks are dropped, once for each hit that made them so (`maintain` does that beforehand); those of parents,
-//! and of blocks that were claimed without their token, go to the tail. The sweep looks at all state words and runs only when
-//! some thread is stopped.
+//! A call for `n` blocks gives at most 16,384 + 8 n second chances (see [`Worker`]; fewer in pools of less than 65,536 blocks).
+//! Tokens that no claim could use go by without counting: those of held blocks are dropped, once for each hit that made them so
+//! (`maintain` does that beforehand); those of parents, and of blocks that were claimed without their token, go to the tail. The
+//! sweep looks at all state words and runs only when some thread is stopped.
 
 use super::claim::{Childless, Claim, Token};
 use super::core::Core;

@@ -8,8 +8,9 @@ use crate::sync::Ordering::Acquire;
 
 /// The figures of one shard at one look.
 ///
-/// `capacity = online + draining = free + idle + held + quarantined`, `max_blocks = capacity + offline`, and
-/// `available = free + idle − reserved`: exact at rest and after every operation of a single thread. While other threads work, each block is counted once, in the state in which it was seen.
+/// `capacity = online + draining = free + idle + held + quarantined`, `max_blocks = capacity + offline`, and `available = free +
+/// idle − reserved`: exact at rest and after every operation of a single thread. While other threads work, each block is counted
+/// once, in the state in which it was seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

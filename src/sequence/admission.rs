@@ -168,9 +168,10 @@ impl Sequences {
     /// in one go or in chunks, and tells with [`computed`](Self::computed).
     ///
     /// # Errors
-    /// [`AdmitError::Refused`]: `NeverFits` if prompt and promise exceed the capacity above the watermark, else `Shortfall`, whose `needed` and
-    /// `available` count the blocks that were to be paid, or with a conservative budget tables and promises. Nothing changes but the
-    /// count of refusals. [`AdmitError::LengthMismatch`], [`AdmitError::TooManySequences`], [`AdmitError::OutOfMemory`].
+    /// [`AdmitError::Refused`]: `NeverFits` if prompt and promise exceed the capacity above the watermark, else `Shortfall`, whose
+    /// `needed` and `available` count the blocks that were to be paid, or with a conservative budget tables and promises. Nothing
+    /// changes but the count of refusals. [`AdmitError::LengthMismatch`], [`AdmitError::TooManySequences`],
+    /// [`AdmitError::OutOfMemory`].
     ///
     /// One walk to count, one to hold: a few cache lines a block found; with a conservative budget also a look at every slot.
     /// Allocates if the buffers of its slot are too small.

@@ -16,7 +16,8 @@ impl Sequences {
     ///
     /// # Errors
     /// [`BranchError::Refused`]: no room for the promises, or with the parent's conservative budget for the tables;
-    /// [`BranchError::TooManyReferences`], [`BranchError::TooManySequences`], [`BranchError::OutOfMemory`], [`BranchError::Stale`]. Nothing is changed.
+    /// [`BranchError::TooManyReferences`], [`BranchError::TooManySequences`], [`BranchError::OutOfMemory`], [`BranchError::Stale`].
+    /// Nothing is changed.
     ///
     /// One read-modify-write a block, however many children, and a copy of the table for each. Allocates if the buffers of their
     /// slots are too small.

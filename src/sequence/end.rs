@@ -4,12 +4,12 @@ use super::Sequences;
 use super::error::{AttachError, CopyPending, DetachError, EndAfterError, Stale};
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence};
-use crate::error::{OutOfMemory, ReleaseAfterError, Returned, WrongPool};
-use crate::pool::{BlockPool, Core, Fence, Lane, RawChain};
+use crate::error::{ReleaseAfterError, Returned, WrongPool};
+use crate::pool::{BlockPool, Core, Fence, Lane};
 
 impl Sequences {
-    /// Ends a sequence: what is sealed is published, what has arrived for it too, its published blocks become idle, the others free, unless others hold them, and what is left of its promise
-    /// is available again. The handle names nothing from now on.
+    /// Ends a sequence: what is sealed is published, what has arrived for it too; its published blocks become idle, the others
+    /// free, unless others hold them, and what is left of its promise is available again. The handle names nothing from now on.
     ///
     /// # Errors
     /// [`Stale`].
@@ -42,7 +42,8 @@ impl Sequences {
         Ok(())
     }
 
-    /// Publishes what has arrived and what waited while others referred to it, gives back what the sequence of a slot holds, and makes the slot vacant.
+    /// Publishes what has arrived and what waited while others referred to it, gives back what the sequence of a slot holds, and makes
+    /// the slot vacant.
     fn finish(&mut self, slot: usize, give_back: impl FnOnce(&mut Sequence, &Core)) {
         self.go_on_loading(slot);
         let core = &*self.pool.core;
@@ -114,48 +115,6 @@ impl Sequences {
             }
         }
         Ok(())
-    }
-
-    /// Puts the findable block of each duplicate into the table and gives the sequence's own copy back. Returns how many. The
-    /// content is the same; the engine must read the table anew before its next step.
-    ///
-    /// # Errors
-    /// [`Stale`].
-    ///
-    /// A look at each published block, and one read-modify-write for each adopted one. No allocation.
-    pub fn adopt_duplicates(&mut self, handle: Handle) -> Result<usize, Stale> {
-        let (_, sequence) = self.registry.get_mut(handle)?;
-        let core = &*self.pool.core;
-        let adopted = sequence.adopt_duplicates(&mut self.worker, |own| core.release(own.rev()));
-        self.statistics.adopted += adopted as u64;
-        Ok(adopted)
-    }
-
-    /// The same, where a device or a peer may still touch the sequence's own copies: they are given back when a fence has passed.
-    ///
-    /// # Errors
-    /// [`EndAfterError`]: no such sequence, a lane of another pool, or no memory for its list. Nothing is changed.
-    ///
-    /// As [`adopt_duplicates`](Self::adopt_duplicates), and a few read-modify-writes for each adopted one. No allocation in steady state.
-    pub fn adopt_duplicates_after(
-        &mut self,
-        handle: Handle,
-        lane: &mut Lane,
-        fence: Fence,
-    ) -> Result<usize, EndAfterError> {
-        let core = &*self.pool.core;
-        let (_, sequence) = self.registry.get_mut(handle)?;
-        lane.make_room(core)?;
-        let mut copies = RawChain::vacant(core);
-        if let Some(lists) = lane.next_lists() {
-            let room = lists.ids.try_reserve(sequence.chain.duplicates());
-            room.map_err(|_| ReleaseAfterError::from(OutOfMemory))?;
-            (copies.ids, _) = lists.take_lists();
-        }
-        let adopted = sequence.adopt_duplicates(&mut self.worker, |own| copies.ids.extend(own));
-        lane.push(fence, &mut copies);
-        self.statistics.adopted += adopted as u64;
-        Ok(adopted)
     }
 
     /// Takes a sequence out of this registry with all that it holds, to be [attached](Self::attach) to another one of the same pool, on

@@ -1,12 +1,12 @@
 //! Offering a sequence's computed positions to somebody else.
 
 use super::Sequences;
-use super::error::{CopyPending, ExportError, OtherNamespace, PinError};
+use super::error::{CopyPending, ExportError, OtherNamespace};
 use super::growth::Growth;
 use super::handle::Handle;
 use super::transit::Transit;
 use crate::error::OutOfMemory;
-use crate::lease::{Lease, Leases, Owner};
+use crate::lease::{Leases, Owner};
 use crate::prefix::Namespace;
 use crate::transfer::{Export, Handover};
 
@@ -44,30 +44,11 @@ impl Terms {
 }
 
 impl Sequences {
-    /// Holds what is published of a sequence until a deadline, whatever becomes of the sequence: so that its next turn, after the user has
-    /// thought, finds it.
+    /// Offers what is computed of a sequence to be read: a lease holds these blocks, whatever becomes of the sequence. `namespace`
+    /// is the one it was admitted in.
     ///
-    /// # Errors
-    /// [`PinError`]; nothing is changed.
-    ///
-    /// One read-modify-write a block. Allocates a copy of the table.
-    pub fn pin(
-        &self,
-        handle: Handle,
-        leases: &mut Leases,
-        owner: Owner,
-        deadline: u64,
-    ) -> Result<Lease, PinError> {
-        let (_, sequence) = self.registry.get(handle)?;
-        let chain = &sequence.chain;
-        Ok(leases.grant_raw(owner, deadline, self.core(), chain, chain.published)?)
-    }
-
-    /// Offers what is computed of a sequence to be read: a lease holds these blocks, whatever becomes of the sequence. `namespace` is the one
-    /// it was admitted in.
-    ///
-    /// With [`Handover::Move`] the sequence gets no positions here, and can't be shortened, until the export is aborted; releasing it aborts.
-    /// When the other side has committed, release it here.
+    /// With [`Handover::Move`] the sequence gets no positions here, and can't be shortened, until the export is aborted; releasing
+    /// it aborts. When the other side has committed, release it here.
     ///
     /// # Errors
     /// [`ExportError`]; nothing is changed.

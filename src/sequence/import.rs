@@ -91,8 +91,8 @@ pub struct Loading {
     pub arrived: usize,
     /// Blocks that some writer may still touch.
     pub left: usize,
-    /// Something did not come, or was bad: no more than `arrived` will. If more is [computed](crate::SequenceState::computed) already, the source
-    /// found that bad later: [invalidate](crate::Sequences::invalidate) the block behind `arrived`.
+    /// Something did not come, or was bad: no more than `arrived` will. If more is [computed](crate::SequenceState::computed)
+    /// already, the source found that bad later: [invalidate](crate::Sequences::invalidate) the block behind `arrived`.
     pub failed: bool,
     /// The source of a move called it off, or found its content bad.
     pub aborted: bool,
@@ -111,13 +111,13 @@ impl Loading {
 }
 
 impl Sequences {
-    /// Admits a sequence whose first positions come from elsewhere: as [`admit`](Self::admit), and what is not found of them is filled
-    /// by the writers of the [`Import`]. All of it or nothing. The tokens are the caller's word, as in [`tokens`](Self::tokens): they must be those of
-    /// the content that comes.
+    /// Admits a sequence whose first positions come from elsewhere: as [`admit`](Self::admit), and what is not found of them is
+    /// filled by the writers of the [`Import`]. All of it or nothing. The tokens are the caller's word, as in
+    /// [`tokens`](Self::tokens): they must be those of the content that comes.
     ///
-    /// What has arrived without a gap counts as computed and is published, when [`loading`](Self::loading) is asked. The sequence can be released
-    /// or preempted at any time: its blocks stay held until their writers have answered. If it comes from the export of a move it
-    /// gets no further positions before that is [committed](Self::commit).
+    /// What has arrived without a gap counts as computed and is published, when [`loading`](Self::loading) is asked. The sequence
+    /// can be released or preempted at any time: its blocks stay held until their writers have answered. If it comes from the
+    /// export of a move it gets no further positions before that is [committed](Self::commit).
     ///
     /// # Errors
     /// [`ImportError`]; nothing is changed, but a refusal is counted.

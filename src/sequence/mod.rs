@@ -7,8 +7,9 @@
 //! | admission and its budgets | `growth`, `admission` |
 //! | growth in steps, copy tickets | `append`, `step`, `ticket` |
 //! | telling tokens and progress | `marks` |
-//! | shortening, branching, ending, moving | `truncate`, `branch`, `end` |
-//! | content from elsewhere and for elsewhere, bad content | `transit`, `import`, `export`, `renew` |
+//! | shortening, branching, duplicates, ending and taking along | `truncate`, `branch`, `duplicates`, `end` |
+//! | content from elsewhere, for elsewhere, held for later | `transit`, `import`, `export`, `pin` |
+//! | bad content | `renew` |
 //! | reading, choosing victims, statistics, audit | `view`, `victims`, `statistics`, `audit` |
 
 mod admission;
@@ -16,6 +17,7 @@ mod append;
 mod audit;
 mod branch;
 mod config;
+mod duplicates;
 mod end;
 mod error;
 mod export;
@@ -25,6 +27,7 @@ mod import;
 mod labels;
 mod marks;
 mod pending;
+mod pin;
 mod registry;
 mod renew;
 mod seal;

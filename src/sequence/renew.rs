@@ -12,16 +12,17 @@ use crate::block::BlockId;
 use crate::error::{InvalidateError, OutOfMemory};
 
 impl Sequences {
-    /// The content of a block is bad (it did not arrive whole, memory failed): every sequence of this registry that has it goes back to
-    /// the positions before it, whose count is [`computed`](crate::SequenceState::computed) then, and the block with all that was published below it can't be
-    /// found any more. `affected` (which is cleared first) gets these sequences.
+    /// The content of a block is bad (it did not arrive whole, memory failed): every sequence of this registry that has it goes
+    /// back to the positions before it, whose count is [`computed`](crate::SequenceState::computed) then, and the block with all
+    /// that was published below it can't be found any more. `affected` (which is cleared first) gets these sequences.
     ///
-    /// Copies of it that have not been reported as made are as bad. What this registry exported of it is called off, and what is read of that
-    /// from now on does not count at the other end; what had arrived there before is to be told to that registry.
+    /// Copies of it that have not been reported as made are as bad. What this registry exported of it is called off, and what is
+    /// read of that from now on does not count at the other end; what had arrived there before is to be told to that registry.
     ///
-    /// Tables stay as they are. Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have to be
-    /// told again from [`known`](crate::SequenceState::known) on, if that fell. Other registries of the pool need a call of their own, before the block can have gone to somebody else; holders of chains and leases, detached
-    /// sequences and copies that were made before have to be seen to by the engine.
+    /// Tables stay as they are. Each of them needs [`renew`](Self::renew) before it computes its other positions again; tokens have
+    /// to be told again from [`known`](crate::SequenceState::known) on, if that fell. Other registries of the pool need a call of
+    /// their own, before the block can have gone to somebody else; holders of chains and leases, detached sequences and copies that
+    /// were made before have to be seen to by the engine.
     ///
     /// # Errors
     /// [`InvalidateError::OutOfRange`], [`InvalidateError::OutOfMemory`]. A block that nobody has and nobody can find is no error.
@@ -71,15 +72,16 @@ impl Sequences {
         Ok(())
     }
 
-    /// Gives a sequence blocks of its own from where it is not computed on, in place of those that others have or had: so that it can compute
-    /// these positions itself, after bad content or instead of a load that failed or takes too long (what has arrived and no call of [`loading`](Self::loading) has noticed is not waited for). Tells in `out` (which is cleared first) which
-    /// entries changed. A load under way is given up; its blocks stay held until their writers have answered. Nothing happens if all
-    /// of them are its own.
+    /// Gives a sequence blocks of its own from where it is not computed on, in place of those that others have or had: so that it
+    /// can compute these positions itself, after bad content or instead of a load that failed or takes too long (what has arrived
+    /// and no call of [`loading`](Self::loading) has noticed is not waited for). Tells in `out` (which is cleared first) which
+    /// entries changed. A load under way is given up; its blocks stay held until their writers have answered. Nothing happens if
+    /// all of them are its own.
     ///
     /// # Errors
     /// As [`append`](Self::append): they are paid from what is available, not from its promise. Nothing is changed.
     ///
-    /// As taking the blocks.
+    /// As taking the blocks. Allocates its lists.
     pub fn renew(&mut self, handle: Handle, out: &mut Step) -> Result<(), AppendError> {
         out.clear();
         let core = &*self.pool.core;

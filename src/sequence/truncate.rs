@@ -190,9 +190,10 @@ impl Sequences {
     /// Until then they pay nothing: a cap's promise in their place, and the copy of a shared end, are paid from what is available.
     ///
     /// # Errors
-    /// [`TruncateAfterError::Truncate`]: as [`truncate`](Self::truncate), and with a cap also for blocks that were never published or shared.
-    /// [`TruncateAfterError::Lane`]: the lane is another pool's, or there is no memory for its list.
-    /// [`TruncateAfterError::TooManyReferences`]: published blocks given back need one reference more on all above them. Nothing is changed.
+    /// [`TruncateAfterError::Truncate`]: as [`truncate`](Self::truncate), and with a cap also for blocks that were never published
+    /// or shared. [`TruncateAfterError::Lane`]: the lane is another pool's, or there is no memory for its list.
+    /// [`TruncateAfterError::TooManyReferences`]: published blocks given back need one reference more on all above them. Nothing is
+    /// changed.
     ///
     /// A few read-modify-writes for each block given back; if published ones are among them, also for each one above. No allocation
     /// in steady state.

@@ -92,7 +92,8 @@ impl Sequences {
     /// Writes the slots of some positions to the start of `out`: `block id * block size + offset`, for a chunk of a prompt for instance.
     ///
     /// # Errors
-    /// [`ReadError::Beyond`]: the range ends behind the sequence. [`ReadError::TooShort`]: `out` is shorter than the range. [`ReadError::Stale`].
+    /// [`ReadError::Beyond`]: the range ends behind the sequence. [`ReadError::TooShort`]: `out` is shorter than the range.
+    /// [`ReadError::Stale`].
     pub fn slots(
         &self,
         handle: Handle,

@@ -6,8 +6,8 @@
 //!
 //! # Orderings
 //! A writer's answer is AcqRel: what it wrote happens before the block is published or freed, whoever comes last (models
-//! `writers_vs_publish`, `answer_vs_abort`). `left` is lowered after the block has been given back, AcqRel: who sees zero sees all of them
-//! given back (`settled_after_blocks`), and whoever brings it to zero ends the source's lease after all that was read there
+//! `writers_vs_publish`, `answer_vs_abort`). `left` is lowered after the block has been given back, AcqRel: who sees zero sees all
+//! of them given back (`settled_after_blocks`), and whoever brings it to zero ends the source's lease after all that was read there
 //! (`readers_vs_source`). `ended` and `given_up` are numbers that hand on nothing: Relaxed.
 
 use alloc::boxed::Box;
@@ -29,8 +29,8 @@ use crate::sync::{AtomicU64, mutant};
 /// Blocks of a sequence that peers, a store or a copy engine are filling.
 ///
 /// A handle: clones are handles of the same import, and any thread may use them. Each writer answers once for each block, in any
-/// order of blocks: it [has written](Self::arrived) it, or [will not](Self::failed); and at the latest it says that it [touches nothing more](Self::end).
-/// Until then the blocks stay held, whether the sequence goes on or not.
+/// order of blocks: it [has written](Self::arrived) it, or [will not](Self::failed); and at the latest it says that it [touches
+/// nothing more](Self::end). Until then the blocks stay held, whether the sequence goes on or not.
 ///
 /// The registry that made it keeps a handle until the last answer. Dropping the last handle, with the registry, says that all writers are
 /// done.
