@@ -11,7 +11,7 @@ mod properties;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(properties::config(3_000, "proptest-regressions/lifetimes.txt", 100_000))]
+    #![proptest_config(properties::config(20_000, "proptest-regressions/lifetimes.txt", 100_000))]
     #[test]
     fn content_stays_while_it_is_needed(bytes in proptest::collection::vec(any::<u8>(), 0..700)) {
         engine::run(&bytes);
