@@ -217,7 +217,7 @@ impl Leases {
     }
 
     /// Everything that speaks against a lease but the blocks' own counts; and makes its place.
-    fn admit(
+    pub(crate) fn admit(
         &mut self,
         owner: Owner,
         deadline: u64,

@@ -178,6 +178,11 @@ impl RawChain {
         }
     }
 
+    /// One of these others is not: gives its references back.
+    pub(crate) fn unhold(&self, core: &Core, blocks: usize) {
+        core.release(self.held_below(blocks));
+    }
+
     /// What one of those others has, in empty lists.
     pub(crate) fn copy(&self, blocks: usize, mut ids: BlockList, mut canonical: BlockList) -> Self {
         ids.extend_from_slice(&self.ids[..blocks]);
@@ -246,18 +251,25 @@ impl RawChain {
         self.unpublish(core, keep, limit) + credits
     }
 
-    /// Keeps the first `cut` blocks; the others go, behind references of their own on the first `head` published ones, to the
-    /// lists given, which are empty.
+    /// Holds the first `head` published blocks once more, for a tail.
+    pub(crate) fn hold_head(&self, core: &Core, head: usize) -> Result<(), TooManyReferences> {
+        core.hold_all((0..head).rev().map(|position| self.node(position)), 1)
+    }
+
+    /// Gives these references back: there is no tail.
+    pub(crate) fn unhold_head(&self, core: &Core, head: usize) {
+        core.release((0..head).rev().map(|position| self.node(position)));
+    }
+
+    /// Keeps the first `cut` blocks; the others go, behind the first `head` published ones, which are [held](Self::hold_head) for them,
+    /// to the lists given, which are empty.
     pub(crate) fn split_off(
         &mut self,
-        core: &Core,
         cut: usize,
         head: usize,
         (mut ids, mut canonical): (BlockList, BlockList),
-    ) -> Result<Self, TooManyReferences> {
-        let path = (0..head).map(|position| self.node(position));
-        core.hold_all(path.clone().rev(), 1)?;
-        ids.extend(path);
+    ) -> Self {
+        ids.extend((0..head).map(|position| self.node(position)));
         ids.extend_from_slice(&self.ids[cut..]);
         if !self.canonical.is_empty() {
             canonical.extend_from_slice(&ids[..head]);
@@ -277,7 +289,7 @@ impl RawChain {
         self.spoiled = self.path().min(cut) - self.published.min(cut);
         self.published = self.published.min(cut);
         self.forget_cuts();
-        Ok(tail)
+        tail
     }
 
     /// Room for what [`split_off`](Self::split_off) puts there.
@@ -611,10 +623,10 @@ impl<'p> Chain<'p> {
         let cut = self.raw.hidden + at;
         let head = cut.min(self.raw.published);
         let lists = (BlockList::new(), BlockList::new());
-        let raw = self.raw.split_off(self.core, cut, head, lists)?;
+        self.raw.hold_head(self.core, head)?;
         Ok(Self {
             core: self.core,
-            raw,
+            raw: self.raw.split_off(cut, head, lists),
         })
     }
 

@@ -87,6 +87,13 @@ impl PoolConfig {
         self
     }
 
+    /// With other numbers of blocks.
+    pub(crate) const fn resized(mut self, blocks: usize, max_blocks: usize) -> Self {
+        self.blocks = blocks;
+        self.max_blocks = max_blocks;
+        self
+    }
+
     pub(crate) const fn check(&self) -> Result<(), CreateError> {
         let &Self {
             blocks,

@@ -25,7 +25,8 @@ use crate::sync::{AtomicU32, AtomicU64, Padded, unmodelled};
 ///
 /// The state words are the truth; bitmap, order and index are hints that an operation on the state word confirms.
 pub(crate) struct Core {
-    pub(crate) shard: ShardId,
+    /// In lockstep it is the smallest rank, which may become another.
+    shard: unmodelled::AtomicU32,
     pub(crate) block_size: usize,
     /// Ids below this are online. Moved by whoever has set `resizing`; see `elastic.rs`.
     limit: AtomicU32,
@@ -64,7 +65,7 @@ impl Core {
             None
         };
         Ok(Self {
-            shard: config.shard,
+            shard: unmodelled::AtomicU32::new(config.shard.get()),
             block_size: config.block_size,
             limit: AtomicU32::new(online),
             resizing: AtomicU32::new(0),
@@ -88,6 +89,15 @@ impl Core {
             tallies: Tallies::new()?,
             epochs: unmodelled::AtomicU64::new(first_epoch(config.shard)),
         })
+    }
+
+    /// The shard that refusals name. Relaxed: only a name.
+    pub(crate) fn shard(&self) -> ShardId {
+        ShardId::new(self.shard.load(Relaxed))
+    }
+
+    pub(crate) fn rename(&self, shard: ShardId) {
+        self.shard.store(shard.get(), Relaxed);
     }
 
     #[inline]
@@ -191,7 +201,7 @@ impl Core {
                 }
             }
             _ => Err(Refused::NeverFits {
-                shard: self.shard,
+                shard: self.shard(),
                 needed,
                 capacity,
             }),
@@ -200,7 +210,7 @@ impl Core {
 
     pub(crate) fn shortfall(&self, needed: usize, available: u32) -> Refused {
         Refused::Shortfall {
-            shard: self.shard,
+            shard: self.shard(),
             needed,
             available: available as usize,
             quarantined: self.returning(),
@@ -241,7 +251,7 @@ const fn first_epoch(shard: ShardId) -> u64 {
 impl core::fmt::Debug for Core {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Core")
-            .field("shard", &self.shard)
+            .field("shard", &self.shard())
             .field("capacity", &self.capacity())
             .field("block_size", &self.block_size)
             .field("credits", &self.credits)

@@ -137,6 +137,28 @@ impl Core {
         })
     }
 
+    /// What [`grow`](Self::grow) would refuse.
+    pub(crate) fn check_grow(&self, n: usize) -> Result<(), ResizeError> {
+        let (asked, max) = (self.capacity().saturating_add(n), self.states.len());
+        if asked > max {
+            return Err(ResizeError::BeyondMax { asked, max });
+        }
+        Ok(())
+    }
+
+    /// What [`shrink`](Self::shrink) would refuse at this instant, but for memory.
+    pub(crate) fn check_shrink(&self, n: usize) -> Result<(), ResizeError> {
+        let online = self.capacity();
+        let Some(limit) = online.checked_sub(n).filter(|&limit| limit > 0) else {
+            return Err(ResizeError::NothingLeft { asked: n, online });
+        };
+        let (needed, available) = (self.in_reach_above(limit), self.credits.now().available);
+        if needed > available {
+            return Err(self.shortfall(needed as usize, available).into());
+        }
+        Ok(())
+    }
+
     /// Free and idle blocks from `limit` on. A pool has no more blocks than fit.
     fn in_reach_above(&self, limit: usize) -> u32 {
         let above = self.ids().skip(limit);

@@ -111,11 +111,17 @@ impl Lane {
         self.completed.is_some_and(|completed| completed >= fence)
     }
 
+    pub(crate) fn check_pool(&self, core: &Core) -> Result<(), ReleaseAfterError> {
+        if core::ptr::eq::<Core>(&*self.core, core) {
+            Ok(())
+        } else {
+            Err(ReleaseAfterError::WrongPool)
+        }
+    }
+
     /// Room for one more release of this pool's blocks.
     pub(crate) fn make_room(&mut self, core: &Core) -> Result<(), ReleaseAfterError> {
-        if !core::ptr::eq::<Core>(&*self.core, core) {
-            return Err(ReleaseAfterError::WrongPool);
-        }
+        self.check_pool(core)?;
         if self.spare.is_empty() {
             self.make_lists(1)?;
         }
@@ -192,7 +198,7 @@ impl Drop for Lane {
 impl fmt::Debug for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lane")
-            .field("shard", &self.core.shard)
+            .field("shard", &self.core.shard())
             .field("completed", &self.completed)
             .field("waiting", &self.len())
             .finish_non_exhaustive()

@@ -143,7 +143,7 @@ impl BlockPool {
     /// The shard that this pool is.
     #[must_use]
     pub fn shard(&self) -> ShardId {
-        self.core.shard
+        self.core.shard()
     }
 
     /// Blocks below the limit: what [`Refused::NeverFits`] compares with. Blocks that [`shrink`](Self::shrink) left draining are not

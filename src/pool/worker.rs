@@ -157,7 +157,7 @@ impl Worker {
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
-            .field("shard", &self.core.shard)
+            .field("shard", &self.core.shard())
             .field("hint", &self.hint)
             .field("allowance", &self.allowance)
             .finish_non_exhaustive()

@@ -108,7 +108,7 @@ impl BlockPool {
         let now = core.credits.now();
         let sum = |counter| core.tallies.sum(counter);
         PoolReport {
-            shard: core.shard,
+            shard: core.shard(),
             block_size: core.block_size,
             max_blocks: core.states.len(),
             capacity: core.states.len() - offline,

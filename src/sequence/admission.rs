@@ -119,6 +119,17 @@ pub struct Admitted {
     pub fresh: usize,
 }
 
+/// An admission under way, in the next vacant slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draft {
+    cost: Cost,
+    /// Blocks that are pinned for it.
+    pub(crate) found: usize,
+    /// Credits set aside for it, and those of them that pinned blocks took.
+    charge: u32,
+    spent: u32,
+}
+
 /// Positions at which an admission ends, without overflow.
 const fn end_of(len: usize, growth: Growth) -> usize {
     match growth {
@@ -135,29 +146,9 @@ impl Sequences {
     ///
     /// A walk over what is found of the prompt; with a conservative budget also a look at every slot.
     pub fn check(&self, request: &Admit<'_>) -> Result<Cost, AdmitError> {
-        let core = self.core();
-        let prompt = &request.prompt;
-        let most = prompt.matchable(core.block_size)?;
-        self.registry.check_room(1)?;
-        let len = prompt.tokens.len();
-        let blocks = len.div_ceil(core.block_size);
-        let found = core.probe(prompt, most);
-        let cost = Cost {
-            blocks,
-            hit_held: found.held,
-            hit_idle: found.idle,
-            fresh: blocks - found.held - found.idle,
-            promised: match request.growth {
-                Growth::Cap(_) => end_of(len, request.growth).div_ceil(core.block_size) - blocks,
-                Growth::Ahead(blocks) => blocks,
-                Growth::OnDemand => 0,
-            },
-        };
-        self.within_budget(cost.whole(), request.budget)?;
-        let available = self.above_watermark();
-        if cost.charge() > available {
-            return Err(self.shortfall(cost.charge(), available).into());
-        }
+        let cost = self.count(request, usize::MAX)?;
+        self.check_never(&cost)?;
+        self.check_now(&cost, request.budget)?;
         Ok(cost)
     }
 
@@ -176,23 +167,185 @@ impl Sequences {
     /// One walk to count, one to hold: a few cache lines a block found; with a conservative budget also a look at every slot.
     /// Allocates if the buffers of its slot are too small.
     pub fn admit(&mut self, request: &Admit<'_>) -> Result<Admitted, AdmitError> {
-        let cost = self.check(request).inspect_err(|&error| {
-            if let AdmitError::Refused(refused) = error {
-                self.core().count_refusal(refused);
-            }
-        })?;
+        let cost = self
+            .check(request)
+            .inspect_err(|&error| self.count_refused(error))?;
+        self.make_room(request, &cost)?;
+        let mut draft = self.promise(&cost)?;
+        self.pin_found(request, usize::MAX, &mut draft)?;
+        self.settle(&mut draft, usize::MAX)?;
+        Ok(self.enter(request, &draft, None))
+    }
+
+    /// What a request takes if at most `most` blocks of it are found.
+    pub(crate) fn count(&self, request: &Admit<'_>, most: usize) -> Result<Cost, AdmitError> {
+        let core = self.core();
         let prompt = &request.prompt;
-        let (block_size, len) = (self.core().block_size, prompt.tokens.len());
+        let most = prompt.matchable(core.block_size)?.min(most);
+        self.registry.check_room(1)?;
+        let len = prompt.tokens.len();
+        let blocks = len.div_ceil(core.block_size);
+        let found = core.probe(prompt, most);
+        Ok(Cost {
+            blocks,
+            hit_held: found.held,
+            hit_idle: found.idle,
+            fresh: blocks - found.held - found.idle,
+            promised: match request.growth {
+                Growth::Cap(_) => end_of(len, request.growth).div_ceil(core.block_size) - blocks,
+                Growth::Ahead(blocks) => blocks,
+                Growth::OnDemand => 0,
+            },
+        })
+    }
+
+    /// Whether it can ever be had here.
+    pub(crate) fn check_never(&self, cost: &Cost) -> Result<(), Refused> {
+        self.within_capacity(cost.whole()).map(drop)
+    }
+
+    /// Whether it can be had now.
+    pub(crate) fn check_now(&self, cost: &Cost, budget: Budget) -> Result<(), Refused> {
+        self.within_budget(cost.whole(), budget)?;
+        let available = self.above_watermark();
+        if cost.charge() > available {
+            return Err(self.shortfall(cost.charge(), available));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn count_refused(&self, error: AdmitError) {
+        if let AdmitError::Refused(refused) = error {
+            self.core().count_refusal(refused);
+        }
+    }
+
+    /// Room in the next vacant slot for what a request has.
+    pub(crate) fn make_room(
+        &mut self,
+        request: &Admit<'_>,
+        cost: &Cost,
+    ) -> Result<(), OutOfMemory> {
+        let block_size = self.core().block_size;
         let sequence = self.registry.vacant(0);
-        sequence.seal.reserve(prompt, block_size)?;
+        sequence.seal.reserve(&request.prompt, block_size)?;
         let enough = sequence.chain.ids.try_reserve(cost.blocks);
-        enough.map_err(|_| OutOfMemory)?;
+        enough.map_err(|_| OutOfMemory)
+    }
 
-        self.hold(request, &cost)?;
+    /// Sets the credits for an admission aside.
+    pub(crate) fn promise(&self, cost: &Cost) -> Result<Draft, Refused> {
+        let charge = count(cost.charge());
+        self.core()
+            .credits
+            .reserve_above(charge, self.watermark)
+            .map_err(|available| self.refuse(charge, available))?;
+        Ok(Draft {
+            cost: *cost,
+            found: 0,
+            charge,
+            spent: 0,
+        })
+    }
 
+    fn refuse(&self, needed: u32, available: u32) -> Refused {
+        let above = available.saturating_sub(self.watermark);
+        let refused = self.core().shortfall(needed as usize, above);
+        self.core().count_refusal(refused);
+        refused
+    }
+
+    /// Holds up to `most` blocks of the prompt for the next vacant slot.
+    pub(crate) fn pin_found(
+        &mut self,
+        request: &Admit<'_>,
+        most: usize,
+        draft: &mut Draft,
+    ) -> Result<(), AdmitError> {
+        let core = &*self.pool.core;
+        let prompt = &request.prompt;
+        let most = prompt.matchable(core.block_size)?.min(most);
+        let chain = &mut self.registry.vacant(0).chain;
+        let cuts = core.cuts.0.load(Acquire);
+        chain.restart(core.space(prompt.namespace), cuts);
+        let mut purse = Purse::reserved(draft.charge);
+        core.find(prompt, most, &mut purse, &mut chain.ids);
+        draft.spent = purse.close();
+        draft.found = chain.ids.len();
+        Ok(())
+    }
+
+    /// Keeps at most `most` of the blocks that were pinned, and has the credits for the rest and the promise, no more and no less. If
+    /// they can't be had all is given back.
+    pub(crate) fn settle(&mut self, draft: &mut Draft, most: usize) -> Result<(), Refused> {
+        self.unpin_from(draft, most);
+        let core = &*self.pool.core;
+        let fresh = draft.cost.blocks - draft.found;
+        let (left, wanted) = (
+            draft.charge - draft.spent,
+            count(fresh) + count(draft.cost.promised),
+        );
+        if wanted > left && !mutant("no-top-up") {
+            let more = core
+                .credits
+                .reserve_above(wanted - left, self.watermark)
+                .map_err(|available| (draft.spent + wanted, available + draft.spent + left));
+            if let Err((needed, available)) = more {
+                self.give_up(draft);
+                return Err(self.refuse(needed, available));
+            }
+        } else {
+            core.credits.unreserve(left.saturating_sub(wanted));
+        }
+        draft.charge = draft.spent + wanted;
+        Ok(())
+    }
+
+    /// Gives blocks that were pinned back, tail first. Those that nobody else holds bring their credits back.
+    fn unpin_from(&mut self, draft: &mut Draft, keep: usize) {
+        let core = &*self.pool.core;
+        if keep >= draft.found {
+            return;
+        }
+        let ids = &mut self.registry.vacant(0).chain.ids;
+        let back = core.release_for(ids[keep..].iter().rev().copied(), core.capacity());
+        ids.truncate(keep);
+        draft.found = keep;
+        let refund = back.min(draft.spent);
+        draft.spent -= refund;
+        // Others left them to this one, which had not paid.
+        core.credits.deposit(back - refund);
+    }
+
+    /// An admission does not come about after all.
+    pub(crate) fn give_up(&mut self, draft: &mut Draft) {
+        let core = &*self.pool.core;
+        core.credits.spend(draft.spent);
+        self.registry.vacant(0).chain.release_and_clear(core);
+        core.credits.unreserve(draft.charge - draft.spent);
+        (draft.found, draft.charge, draft.spent) = (0, 0, 0);
+    }
+
+    /// Takes the blocks, which are paid, and names the sequence: as another shard's registry did, if one is given.
+    pub(crate) fn enter(
+        &mut self,
+        request: &Admit<'_>,
+        draft: &Draft,
+        name: Option<Handle>,
+    ) -> Admitted {
+        let core = &*self.pool.core;
+        let (prompt, cost) = (&request.prompt, &draft.cost);
+        let (block_size, len) = (core.block_size, prompt.tokens.len());
         let sequence = self.registry.vacant(0);
-        let found = sequence.chain.published;
+        let (chain, found) = (&mut sequence.chain, draft.found);
+        chain.published = found;
+        let most = prompt.matchable(block_size).unwrap_or(found);
+        Core::count_lookup(&mut self.worker, found, most);
+        chain.ids.resize(cost.blocks, BlockId::NONE);
+        core.obtain(&mut self.worker, &mut chain.ids[found..]);
         let (hit, fresh) = (found * block_size, cost.blocks - found);
+        core.credits.spend(draft.spent + count(fresh));
+
         sequence
             .seal
             .begin(prompt, found, block_size, request.insert);
@@ -208,7 +361,7 @@ impl Sequences {
             &mut self.statistics.first
         };
         hits.count(len, hit);
-        let handle = self.registry.enter(&self.pool.core, len);
+        let handle = self.registry.enter(core, len, name);
         if let Ok((cursor, sequence)) = self.registry.get_mut(handle) {
             if len % block_size != 0 {
                 // The partial block at the end was taken just now.
@@ -220,64 +373,26 @@ impl Sequences {
                 );
             }
         }
-        Ok(Admitted { handle, hit, fresh })
+        Admitted { handle, hit, fresh }
     }
 
-    /// Gets the credits, the hits and the blocks of a request into the next vacant slot, where there is room for them.
-    fn hold(&mut self, request: &Admit<'_>, cost: &Cost) -> Result<(), AdmitError> {
-        let core = &*self.pool.core;
-        let prompt = &request.prompt;
-        let most = prompt.matchable(core.block_size)?;
-        let watermark = self.watermark;
-        let refused = |needed: u32, available: u32| {
-            let above = available.saturating_sub(watermark);
-            let refused = core.shortfall(needed as usize, above);
-            core.count_refusal(refused);
-            refused
-        };
-        let charge = count(cost.charge());
-        core.credits
-            .reserve_above(charge, watermark)
-            .map_err(|available| refused(charge, available))?;
-
-        let chain = &mut self.registry.vacant(0).chain;
-        let cuts = core.cuts.0.load(Acquire);
-        chain.restart(core.space(prompt.namespace), cuts);
-        let mut purse = Purse::reserved(charge);
-        core.find(prompt, most, &mut purse, &mut chain.ids);
-        let spent = purse.close();
-        let fresh = cost.blocks - chain.ids.len();
-        let (left, wanted) = (charge - spent, count(fresh) + count(cost.promised));
-        if wanted > left && !mutant("no-top-up") {
-            let more = core.credits.reserve_above(wanted - left, watermark);
-            more.map_err(|available| {
-                core.credits.spend(spent);
-                chain.release_and_clear(core);
-                core.credits.unreserve(left);
-                refused(spent + wanted, available + spent + left)
-            })?;
-        } else {
-            core.credits.unreserve(left.saturating_sub(wanted));
-        }
-        chain.published = chain.ids.len();
-        Core::count_lookup(&mut self.worker, chain.published, most);
-        chain.ids.resize(cost.blocks, BlockId::NONE);
-        core.obtain(&mut self.worker, &mut chain.ids[chain.published..]);
-        core.credits.spend(spent + count(fresh));
-        Ok(())
-    }
-
-    /// Whether a need fits the capacity, and with a conservative budget beside all that is committed.
-    pub(super) fn within_budget(&self, whole: usize, budget: Budget) -> Result<(), Refused> {
+    /// Whether a need can ever be had; what is there for it.
+    fn within_capacity(&self, whole: usize) -> Result<usize, Refused> {
         let core = self.core();
         let capacity = core.capacity().saturating_sub(self.watermark as usize);
         if whole > capacity {
             return Err(Refused::NeverFits {
-                shard: core.shard,
+                shard: core.shard(),
                 needed: whole,
                 capacity,
             });
         }
+        Ok(capacity)
+    }
+
+    /// Whether a need fits the capacity, and with a conservative budget beside all that is committed.
+    pub(super) fn within_budget(&self, whole: usize, budget: Budget) -> Result<(), Refused> {
+        let capacity = self.within_capacity(whole)?;
         if budget == Budget::Conservative {
             let left = capacity.saturating_sub(self.committed());
             if whole > left {

@@ -34,18 +34,31 @@ impl Sequences {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<usize, EndAfterError> {
+        self.prepare_adopt_after(handle, lane)?;
         let core = &*self.pool.core;
         let (_, sequence) = self.registry.get_mut(handle)?;
-        lane.make_room(core)?;
         let mut copies = RawChain::vacant(core);
         if let Some(lists) = lane.next_lists() {
-            let room = lists.ids.try_reserve(sequence.chain.duplicates());
-            room.map_err(|_| ReleaseAfterError::from(OutOfMemory))?;
             (copies.ids, _) = lists.take_lists();
         }
         let adopted = sequence.adopt_duplicates(&mut self.worker, |own| copies.ids.extend(own));
         lane.push(fence, &mut copies);
         self.statistics.adopted += adopted as u64;
         Ok(adopted)
+    }
+
+    /// Room in the lane for the copies that are given back.
+    pub(crate) fn prepare_adopt_after(
+        &self,
+        handle: Handle,
+        lane: &mut Lane,
+    ) -> Result<(), EndAfterError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        lane.make_room(self.core())?;
+        let lists = lane.next_lists();
+        let room = lists.map_or(Ok(()), |lists| {
+            lists.ids.try_reserve(sequence.chain.duplicates())
+        });
+        Ok(room.map_err(|_| ReleaseAfterError::from(OutOfMemory))?)
     }
 }

@@ -16,9 +16,16 @@ impl Sequences {
     ///
     /// One read-modify-write a block. No allocation.
     pub fn release(&mut self, handle: Handle) -> Result<(), Stale> {
-        let slot = self.registry.find(handle)?;
-        self.finish(slot, Sequence::release);
+        let arrived = self.notice(handle)?.arrived;
+        self.end(handle, arrived);
         Ok(())
+    }
+
+    /// Ends a sequence of which no more than `arrived` positions have come from elsewhere.
+    pub(crate) fn end(&mut self, handle: Handle, arrived: usize) {
+        if let Ok(slot) = self.registry.find(handle) {
+            self.finish(slot, arrived, Sequence::release);
+        }
     }
 
     /// Ends a sequence whose blocks a device or a peer may still touch: they are given back, as by [`release`](Self::release), when a
@@ -34,18 +41,36 @@ impl Sequences {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), EndAfterError> {
-        let slot = self.registry.find(handle)?;
+        let arrived = self.notice(handle)?.arrived;
         lane.make_room(&self.pool.core)?;
-        self.finish(slot, |sequence, core| {
-            sequence.release_after(core, lane, fence);
-        });
+        self.end_after(handle, arrived, lane, fence);
         Ok(())
+    }
+
+    /// Ends a sequence of which no more than `arrived` positions have come from elsewhere, after a fence; the lane has room.
+    pub(crate) fn end_after(
+        &mut self,
+        handle: Handle,
+        arrived: usize,
+        lane: &mut Lane,
+        fence: Fence,
+    ) {
+        if let Ok(slot) = self.registry.find(handle) {
+            self.finish(slot, arrived, |sequence, core| {
+                sequence.release_after(core, lane, fence);
+            });
+        }
     }
 
     /// Publishes what has arrived and what waited while others referred to it, gives back what the sequence of a slot holds, and makes
     /// the slot vacant.
-    fn finish(&mut self, slot: usize, give_back: impl FnOnce(&mut Sequence, &Core)) {
-        self.go_on_loading(slot);
+    fn finish(
+        &mut self,
+        slot: usize,
+        arrived: usize,
+        give_back: impl FnOnce(&mut Sequence, &Core),
+    ) {
+        self.accept(slot, arrived);
         let core = &*self.pool.core;
         let sequence = self.registry.at(slot);
         let ended = sequence
@@ -65,7 +90,7 @@ impl Sequences {
     /// As [`release`](Self::release).
     pub fn preempt(&mut self, handle: Handle) -> Result<(), Stale> {
         self.release(handle)?;
-        self.statistics.preemptions += 1;
+        self.count_preemption();
         Ok(())
     }
 
@@ -81,8 +106,12 @@ impl Sequences {
         fence: Fence,
     ) -> Result<(), EndAfterError> {
         self.release_after(handle, lane, fence)?;
-        self.statistics.preemptions += 1;
+        self.count_preemption();
         Ok(())
+    }
+
+    pub(crate) const fn count_preemption(&mut self) {
+        self.statistics.preemptions += 1;
     }
 
     /// Ends every sequence, and the registry, when a fence has passed: for engines that close while a device is at work. Copies that have
@@ -102,19 +131,30 @@ impl Sequences {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), Returned<Self, ReleaseAfterError>> {
-        let releases = self.len() + self.tickets.len();
-        if let Err(error) = lane.make_room_for(&self.pool.core, releases) {
+        if let Err(error) = self.prepare_close(lane) {
             return Err(Returned { error, value: self });
         }
-        self.tickets.release_after(lane, fence);
+        self.close_tickets(lane, fence);
         for slot in 0..self.max_sequences() {
             if self.registry.is_taken(slot) {
-                self.finish(slot, |sequence, core| {
+                let arrived = self.notice_in(slot).arrived;
+                self.finish(slot, arrived, |sequence, core| {
                     sequence.release_after(core, lane, fence);
                 });
             }
         }
         Ok(())
+    }
+
+    /// Room in a lane for all that there is.
+    pub(crate) fn prepare_close(&self, lane: &mut Lane) -> Result<(), ReleaseAfterError> {
+        let releases = self.len() + self.tickets.len();
+        lane.make_room_for(&self.pool.core, releases)
+    }
+
+    /// What pending copies hold waits for a fence; the lane has room.
+    pub(crate) fn close_tickets(&mut self, lane: &mut Lane, fence: Fence) {
+        self.tickets.release_after(lane, fence);
     }
 
     /// Takes a sequence out of this registry with all that it holds, to be [attached](Self::attach) to another one of the same pool, on
@@ -126,12 +166,9 @@ impl Sequences {
     ///
     /// A look at each block while copies are pending. Allocates nothing.
     pub fn detach(&mut self, handle: Handle) -> Result<Detached, DetachError> {
+        self.check_detach(handle)?;
         let slot = self.registry.find(handle)?;
         let (cursor, sequence) = self.registry.get_mut(handle)?;
-        if self.tickets.copies_into_any(&sequence.chain.ids) {
-            return Err(CopyPending.into());
-        }
-        sequence.check_settled(self.pool.core.block_size)?;
         let vacant = Sequence::vacant(&self.pool.core);
         let label = sequence.label;
         let detached = Detached {
@@ -142,6 +179,14 @@ impl Sequences {
         sequence.label = label;
         self.registry.leave(slot);
         Ok(detached)
+    }
+
+    pub(crate) fn check_detach(&self, handle: Handle) -> Result<(), DetachError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        if self.tickets.copies_into_any(&sequence.chain.ids) {
+            return Err(CopyPending.into());
+        }
+        Ok(sequence.check_settled(self.pool.core.block_size)?)
     }
 
     /// Takes a detached sequence in and names it. No budget is asked: it holds what it held. Its whole table is
@@ -157,22 +202,33 @@ impl Sequences {
     )]
     pub fn attach(
         &mut self,
-        mut detached: Detached,
+        detached: Detached,
     ) -> Result<Handle, Returned<Detached, AttachError>> {
-        let refused = |error, value| Returned { error, value };
+        match self.check_attach(&detached) {
+            Ok(()) => Ok(self.take_in(detached, None)),
+            Err(error) => Err(Returned {
+                error,
+                value: detached,
+            }),
+        }
+    }
+
+    pub(crate) fn check_attach(&self, detached: &Detached) -> Result<(), AttachError> {
         if !core::ptr::eq(&*self.pool.core, &*detached.pool.core) {
-            return Err(refused(AttachError::WrongPool(WrongPool), detached));
+            return Err(AttachError::WrongPool(WrongPool));
         }
-        if let Err(none) = self.registry.check_room(1) {
-            return Err(refused(AttachError::TooManySequences(none), detached));
-        }
+        Ok(self.registry.check_room(1)?)
+    }
+
+    /// Takes a detached sequence of this pool in, for which there is a slot; under a new name or the one another shard's registry gave.
+    pub(crate) fn take_in(&mut self, mut detached: Detached, name: Option<Handle>) -> Handle {
         core::mem::swap(self.registry.vacant(0), &mut detached.sequence);
         self.registry.vacant(0).changed_from = 0;
-        let handle = self.registry.enter(&self.pool.core, 0);
+        let handle = self.registry.enter(&self.pool.core, 0, name);
         if let Some(cursor) = self.registry.cursor(handle) {
             *cursor = detached.cursor.renamed(handle);
         }
-        Ok(handle)
+        handle
     }
 }
 

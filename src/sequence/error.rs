@@ -406,6 +406,8 @@ one_of! {
         CopyPending(CopyPending),
         /// A transfer of the sequence is under way.
         InTransit(InTransit),
+        /// No memory for its list of shards.
+        OutOfMemory(OutOfMemory),
     }
 }
 one_of! {

@@ -61,10 +61,34 @@ impl Sequences {
         leases: &mut Leases,
         terms: &Terms,
     ) -> Result<Export, ExportError> {
-        self.exports.retain(|it| it.lease().is_live());
-        self.exports.try_reserve(1).map_err(|_| OutOfMemory)?;
-        let core = &*self.pool.core;
-        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        let plan = self.plan_export(handle, namespace)?;
+        self.offer(handle, &plan, namespace, leases, terms)
+            .inspect_err(|&error| self.count_refused_export(error))
+    }
+}
+
+/// What an export takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    /// Computed positions, and the blocks that they are in.
+    positions: usize,
+    blocks: usize,
+    /// The block at the end gets another owner: the next write into it will be to a copy.
+    shared: bool,
+    /// For which a credit has to be set aside.
+    copies: bool,
+}
+
+/// The steps of an export, each over all shards of an instance before the next one.
+impl Sequences {
+    /// What an export takes.
+    pub(crate) fn plan_export(
+        &self,
+        handle: Handle,
+        namespace: &Namespace,
+    ) -> Result<Offer, ExportError> {
+        let core = self.core();
+        let (cursor, sequence) = self.registry.get(handle)?;
         sequence.check_settled(core.block_size)?;
         if core.space(namespace) != sequence.chain.space {
             return Err(OtherNamespace.into());
@@ -74,11 +98,53 @@ impl Sequences {
         if self.tickets.copies_into_any(&sequence.chain.ids[..blocks]) {
             return Err(CopyPending.into());
         }
-        // The block at the end gets another owner: the next write into it will be to a copy.
         let shared = blocks > cursor.positions / core.block_size
             && sequence.has_partial_tail(cursor.positions, core.block_size);
-        let copies = shared && sequence.growth != Growth::OnDemand && !sequence.copy_credit;
-        let credits = core.reserve(usize::from(copies), 0)?;
+        Ok(Offer {
+            positions,
+            blocks,
+            shared,
+            copies: shared && sequence.growth != Growth::OnDemand && !sequence.copy_credit,
+        })
+    }
+
+    /// Decides by loads whether it can be had, but for the blocks' own counts.
+    pub(crate) fn check_export(
+        &self,
+        handle: Handle,
+        plan: &Offer,
+        leases: &mut Leases,
+        terms: &Terms,
+    ) -> Result<(), ExportError> {
+        let (core, (_, sequence)) = (self.core(), self.registry.get(handle)?);
+        core.check(usize::from(plan.copies), 0)?;
+        let references = sequence.chain.references(plan.blocks);
+        Ok(leases.admit(terms.owner, terms.deadline, core, references)?)
+    }
+
+    /// Offers what was planned.
+    pub(crate) fn offer(
+        &mut self,
+        handle: Handle,
+        plan: &Offer,
+        namespace: &Namespace,
+        leases: &mut Leases,
+        terms: &Terms,
+    ) -> Result<Export, ExportError> {
+        let &Offer {
+            positions,
+            blocks,
+            shared,
+            copies,
+        } = plan;
+        self.exports.retain(|it| it.lease().is_live());
+        self.exports.try_reserve(1).map_err(|_| OutOfMemory)?;
+        let core = &*self.pool.core;
+        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        let credits = core.check(usize::from(copies), 0)?;
+        core.credits
+            .reserve(credits)
+            .map_err(|available| core.shortfall(1, available))?;
         let back = || core.credits.unreserve(credits);
         let lease = leases.grant_raw(terms.owner, terms.deadline, core, &sequence.chain, blocks);
         let lease = lease.inspect_err(|_| back())?;
@@ -99,5 +165,29 @@ impl Sequences {
         }
         self.statistics.exports += 1;
         Ok(export)
+    }
+
+    /// Takes an offer back that nobody has heard of.
+    pub(crate) fn take_back(&mut self, handle: Handle, plan: &Offer, export: &Export) {
+        // Nobody has aborted or committed it.
+        let _ = export.abort();
+        let core = &*self.pool.core;
+        if let Ok((_, sequence)) = self.registry.get_mut(handle) {
+            if let Transit::Leaving(_) = &sequence.transit {
+                sequence.leave_transit();
+            }
+            if plan.copies {
+                sequence.copy_credit = false;
+                core.credits.unreserve(1);
+            }
+        }
+        self.exports.pop();
+        self.statistics.exports -= 1;
+    }
+
+    pub(crate) fn count_refused_export(&self, error: ExportError) {
+        if let ExportError::Refused(refused) = error {
+            self.core().count_refusal(refused);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::Sequences;
 use super::error::{ComputedError, NotNext, Stale, TokensError};
 use super::handle::Handle;
-use super::seal::Untold;
+use super::seal::{Telling, Untold};
 use super::ticket::CopyTicket;
 use crate::prefix::Contents;
 
@@ -24,7 +24,18 @@ impl Sequences {
         at: usize,
         contents: &Contents<'_>,
     ) -> Result<(), TokensError> {
-        let core = &*self.pool.core;
+        let telling = self.prepare_tokens(handle, at, contents)?;
+        self.tell(handle, contents, telling);
+        Ok(())
+    }
+
+    /// All that can speak against tokens; and makes room for them.
+    pub(crate) fn prepare_tokens(
+        &mut self,
+        handle: Handle,
+        at: usize,
+        contents: &Contents<'_>,
+    ) -> Result<Telling, TokensError> {
         let (cursor, sequence) = self.registry.get_mut(handle)?;
         let seal = &mut sequence.seal;
         if at != seal.known {
@@ -35,15 +46,24 @@ impl Sequences {
             .into());
         }
         cursor.check(at.saturating_add(contents.tokens.len()))?;
-        let chain = &mut sequence.chain;
-        seal.tell(contents, chain.published, core.block_size)
+        let (published, block_size) = (sequence.chain.published, self.pool.core.block_size);
+        seal.prepare(contents, published, block_size)
             .map_err(|untold| match untold {
                 Untold::LengthMismatch(mismatch) => TokensError::from(mismatch),
                 Untold::OutOfMemory(none) => TokensError::from(none),
-            })?;
-        let ended = seal.publish(core, &mut self.worker, chain);
-        self.statistics.unpublished += u64::from(ended);
-        Ok(())
+            })
+    }
+
+    /// Takes tokens down, which are prepared, and publishes.
+    pub(crate) fn tell(&mut self, handle: Handle, contents: &Contents<'_>, telling: Telling) {
+        if let Ok((_, sequence)) = self.registry.get_mut(handle) {
+            sequence.seal.tell(contents, telling);
+            let chain = &mut sequence.chain;
+            let ended = sequence
+                .seal
+                .publish(&self.pool.core, &mut self.worker, chain);
+            self.statistics.unpublished += u64::from(ended);
+        }
     }
 
     /// Says that K/V of the first `positions` positions is written. Fewer than before change nothing, so that answers of
@@ -60,17 +80,32 @@ impl Sequences {
     ///
     /// A publish where a block became full. No allocation but for duplicates.
     pub fn computed(&mut self, handle: Handle, positions: usize) -> Result<(), ComputedError> {
-        let core = &*self.pool.core;
-        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        self.check_computed(handle, positions)?;
+        self.mark_computed(handle, positions);
+        Ok(())
+    }
+
+    pub(crate) fn check_computed(
+        &self,
+        handle: Handle,
+        positions: usize,
+    ) -> Result<(), ComputedError> {
+        let (cursor, sequence) = self.registry.get(handle)?;
         cursor.check(positions)?;
         if positions > sequence.seal.computed {
-            sequence.check_loaded(core.block_size)?;
+            sequence.check_loaded(self.pool.core.block_size)?;
         }
-        let seal = &mut sequence.seal;
-        seal.computed = seal.computed.max(positions);
-        let ended = seal.publish(core, &mut self.worker, &mut sequence.chain);
-        self.statistics.unpublished += u64::from(ended);
         Ok(())
+    }
+
+    /// Moves the watermark up, and publishes.
+    pub(crate) fn mark_computed(&mut self, handle: Handle, positions: usize) {
+        if let Ok((_, sequence)) = self.registry.get_mut(handle) {
+            let seal = &mut sequence.seal;
+            seal.computed = seal.computed.max(positions);
+            let ended = seal.publish(&self.pool.core, &mut self.worker, &mut sequence.chain);
+            self.statistics.unpublished += u64::from(ended);
+        }
     }
 
     /// Says that a copy has been made: its blocks are no longer held for it, and what its sequence could not publish before is

@@ -26,6 +26,7 @@ mod handle;
 mod import;
 mod labels;
 mod marks;
+mod need;
 mod pending;
 mod pin;
 mod registry;
@@ -41,6 +42,7 @@ mod truncate;
 mod victims;
 mod view;
 
+pub(crate) use self::admission::Draft;
 pub use self::admission::{Admit, Admitted, Cost};
 pub use self::audit::SequencesInconsistency;
 pub use self::config::SequencesConfig;
@@ -55,6 +57,7 @@ pub use self::export::Terms;
 pub use self::growth::{Budget, Growth};
 pub use self::handle::Handle;
 pub use self::import::{Imported, Incoming, Loading};
+pub(crate) use self::need::{Need, Until};
 pub use self::statistics::HitStatistics;
 pub use self::step::{Failure, Step, TableChange};
 pub use self::ticket::CopyTicket;
@@ -146,6 +149,16 @@ impl Sequences {
         self.registry.max()
     }
 
+    /// Whether it has nothing: no sequence, no copy, no load.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.is_empty() && self.tickets.len() == 0 && self.loads.iter().all(Import::is_settled)
+    }
+
+    /// The lowest slots are used first, as by a new registry. There are no sequences.
+    pub(crate) fn use_slots_in_order(&mut self) {
+        self.registry.use_in_order();
+    }
+
     /// Blocks that admissions leave available.
     #[must_use]
     pub const fn watermark(&self) -> usize {
@@ -175,7 +188,7 @@ impl Sequences {
         &self.statistics
     }
 
-    fn core(&self) -> &Core {
+    pub(crate) fn core(&self) -> &Core {
         &self.pool.core
     }
 

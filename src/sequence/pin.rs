@@ -20,8 +20,36 @@ impl Sequences {
         owner: Owner,
         deadline: u64,
     ) -> Result<Lease, PinError> {
+        self.pin_first(handle, usize::MAX, leases, owner, deadline)
+    }
+
+    /// The same for no more than the first `blocks`.
+    pub(crate) fn pin_first(
+        &self,
+        handle: Handle,
+        blocks: usize,
+        leases: &mut Leases,
+        owner: Owner,
+        deadline: u64,
+    ) -> Result<Lease, PinError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        let (chain, core) = (&sequence.chain, self.core());
+        let blocks = chain.published.min(blocks);
+        Ok(leases.grant_raw(owner, deadline, core, chain, blocks)?)
+    }
+
+    /// Everything that speaks against a pin but the blocks' own counts.
+    pub(crate) fn check_pin(
+        &self,
+        handle: Handle,
+        blocks: usize,
+        leases: &mut Leases,
+        owner: Owner,
+        deadline: u64,
+    ) -> Result<(), PinError> {
         let (_, sequence) = self.registry.get(handle)?;
         let chain = &sequence.chain;
-        Ok(leases.grant_raw(owner, deadline, self.core(), chain, chain.published)?)
+        let references = chain.references(chain.published.min(blocks));
+        Ok(leases.admit(owner, deadline, self.core(), references)?)
     }
 }

@@ -47,6 +47,11 @@ impl Registry {
         self.cursors.len() - self.vacant.len()
     }
 
+    /// The lowest slots are used first, as by a new registry. There are no sequences.
+    pub(super) fn use_in_order(&mut self) {
+        self.vacant.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
     /// Whether `n` more sequences have slots.
     pub(super) fn check_room(&self, n: usize) -> Result<(), TooManySequences> {
         if n > self.vacant.len() {
@@ -61,14 +66,16 @@ impl Registry {
         &mut self.sequences[slot as usize]
     }
 
-    /// Gives the next slot, whose sequence is prepared, to it, with a cursor at `positions`.
-    pub(super) fn enter(&mut self, core: &Core, positions: usize) -> Handle {
+    /// Gives the next slot, whose sequence is prepared, to it, with a cursor at `positions`, under a new name or the one that another
+    /// registry gave, all of whose slots are used as here.
+    pub(super) fn enter(&mut self, core: &Core, positions: usize, name: Option<Handle>) -> Handle {
         debug_assert!(!self.vacant.is_empty(), "room is checked before");
         let Some(slot) = self.vacant.pop() else {
             return Handle::NONE;
         };
         let slot = slot as usize;
-        let handle = Handle(Name::new(slot, core.next_epoch()));
+        let handle = name.unwrap_or_else(|| Handle(Name::new(slot, core.next_epoch())));
+        debug_assert_eq!(handle.slot(), slot, "slots are used as there");
         self.cursors[slot] = Cursor::new(handle, positions);
         self.labels.insert(self.sequences[slot].label, slot);
         handle

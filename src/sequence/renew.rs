@@ -9,7 +9,7 @@ use super::sequence::count;
 use super::step::Step;
 use super::transit::Transit;
 use crate::block::BlockId;
-use crate::error::{InvalidateError, OutOfMemory};
+use crate::error::{InvalidateError, OutOfMemory, Refused};
 
 impl Sequences {
     /// The content of a block is bad (it did not arrive whole, memory failed): every sequence of this registry that has it goes
@@ -84,40 +84,156 @@ impl Sequences {
     /// As taking the blocks. Allocates its lists.
     pub fn renew(&mut self, handle: Handle, out: &mut Step) -> Result<(), AppendError> {
         out.clear();
+        let mut plan = self.plan_renew(handle, out)?;
+        self.pay_renew(&plan)
+            .inspect_err(|&error| self.count_refused_append(error))?;
+        self.finish_renew(handle, &mut plan, out);
+        Ok(())
+    }
+}
+
+/// The steps of taking bad content back on all shards of an instance.
+impl Sequences {
+    /// Who has a block, or a copy of it that has not been reported as made, and at which entry.
+    pub(crate) fn sharers(
+        &self,
+        block: BlockId,
+        sharers: &mut Vec<(Handle, usize)>,
+    ) -> Result<(), InvalidateError> {
+        let bad = self.tickets.copies_of(block);
+        let bad = bad.map_err(|OutOfMemory| InvalidateError::OutOfMemory)?;
+        sharers
+            .try_reserve(self.registry.len())
+            .map_err(|_| InvalidateError::OutOfMemory)?;
+        for (cursor, sequence) in self.registry.iter() {
+            let entry = sequence.chain.first_entry_of(&bad);
+            sharers.extend(entry.map(|entry| (cursor.handle, entry)));
+        }
+        Ok(())
+    }
+
+    /// Memory to roll a sequence back to an entry of its table.
+    pub(crate) fn prepare_roll_back(
+        &mut self,
+        handle: Handle,
+        entry: usize,
+    ) -> Result<(), InvalidateError> {
         let core = &*self.pool.core;
-        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        let Ok((_, sequence)) = self.registry.get_mut(handle) else {
+            return Ok(());
+        };
+        let (seal, chain) = (&mut sequence.seal, &sequence.chain);
+        let room = seal.reserve_roll_back(core, chain, entry);
+        room.map_err(|OutOfMemory| InvalidateError::OutOfMemory)
+    }
+
+    /// Another shard of the sequence has bad content at an entry: nothing from there on is computed here either.
+    pub(crate) fn roll_back(&mut self, handle: Handle, entry: usize) {
+        let core = &*self.pool.core;
+        if let Ok((_, sequence)) = self.registry.get_mut(handle) {
+            sequence.spoil_load(entry * core.block_size);
+            sequence.roll_back(core, entry);
+        }
+    }
+
+    /// Tokens from a position on have to be told again.
+    pub(crate) fn forget_known(&mut self, handle: Handle, known: usize) {
+        let block_size = self.core().block_size;
+        if let Ok((_, sequence)) = self.registry.get_mut(handle) {
+            let published = sequence.chain.published;
+            sequence.seal.forget_from(known, published, block_size);
+        }
+    }
+}
+
+/// Entries of a table that get blocks of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Renewal {
+    from: usize,
+    entries: Vec<usize>,
+    fresh: Vec<BlockId>,
+    old: Vec<BlockId>,
+    /// Blocks of it count as bad.
+    spoiled: bool,
+}
+
+/// The steps of a renewal, each over all shards of an instance before the next one.
+impl Sequences {
+    /// What gets other blocks, and memory for it.
+    pub(crate) fn plan_renew(
+        &self,
+        handle: Handle,
+        out: &mut Step,
+    ) -> Result<Renewal, AppendError> {
+        let core = self.core();
+        let (_, sequence) = self.registry.get(handle)?;
         sequence.check_growth()?;
         let from = sequence.seal.computed.div_ceil(core.block_size);
         let table = &sequence.chain.ids;
         let entries = || from..table.len();
         let is_shared = |&entry: &usize| !self.tickets.is_alone_in(core, table[entry], 0);
         let shared = entries().filter(is_shared).count();
-        if shared > 0 || sequence.chain.is_spoiled() {
-            let (mut replaced, mut fresh): (Vec<usize>, Vec<BlockId>) = (Vec::new(), Vec::new());
-            replaced.try_reserve(shared).map_err(|_| OutOfMemory)?;
-            fresh.try_reserve(shared).map_err(|_| OutOfMemory)?;
-            let mut old = Vec::new();
-            let most = 2 * entries().len();
-            old.try_reserve(most).map_err(|_| OutOfMemory)?;
+        let mut plan = Renewal {
+            from,
+            spoiled: sequence.chain.is_spoiled(),
+            ..Renewal::default()
+        };
+        if shared > 0 || plan.spoiled {
+            let old = 2 * entries().len();
+            plan.entries.try_reserve(shared).map_err(|_| OutOfMemory)?;
+            plan.fresh.try_reserve(shared).map_err(|_| OutOfMemory)?;
+            plan.old.try_reserve(old).map_err(|_| OutOfMemory)?;
             out.reserve(0, shared)?;
-            core.credits
-                .withdraw_available(count(shared))
-                .map_err(|available| {
-                    let refused = core.shortfall(shared, available);
-                    core.count_refusal(refused);
-                    self.statistics.refused_appends += 1;
-                    refused
-                })?;
-            replaced.extend(entries().filter(is_shared));
-            fresh.resize(shared, BlockId::NONE);
-            core.obtain(&mut self.worker, &mut fresh);
-            for (&entry, &block) in replaced.iter().zip(&fresh) {
+            plan.entries
+                .extend(entries().filter(is_shared).take(shared));
+        }
+        Ok(plan)
+    }
+
+    /// Decides by a load whether its blocks can be had.
+    pub(crate) fn check_renew(&self, plan: &Renewal) -> Result<(), Refused> {
+        let (blocks, available) = (plan.entries.len(), self.core().credits.now().available);
+        if count(blocks) > available {
+            return Err(self.core().shortfall(blocks, available));
+        }
+        Ok(())
+    }
+
+    /// Takes the credits for them.
+    pub(crate) fn pay_renew(&self, plan: &Renewal) -> Result<(), AppendError> {
+        let (core, blocks) = (self.core(), plan.entries.len());
+        core.credits
+            .withdraw_available(count(blocks))
+            .map_err(|available| core.shortfall(blocks, available))?;
+        Ok(())
+    }
+
+    /// Gives them back.
+    pub(crate) fn give_back_renew(&self, plan: &Renewal) {
+        self.core().credits.deposit(count(plan.entries.len()));
+    }
+
+    /// Puts the blocks, which are paid, into the table.
+    pub(crate) fn finish_renew(&mut self, handle: Handle, plan: &mut Renewal, out: &mut Step) {
+        let core = &*self.pool.core;
+        let Ok((cursor, sequence)) = self.registry.get_mut(handle) else {
+            return;
+        };
+        if !plan.entries.is_empty() || plan.spoiled {
+            plan.fresh.resize(plan.entries.len(), BlockId::NONE);
+            core.obtain(&mut self.worker, &mut plan.fresh);
+            for (&entry, &block) in plan.entries.iter().zip(&plan.fresh) {
                 out.note(0, entry, block);
                 sequence.changed_from = sequence.changed_from.min(entry);
             }
-            sequence
-                .chain
-                .replace(core, from, &replaced, &fresh, &mut old);
+            let Renewal {
+                from,
+                entries,
+                fresh,
+                old,
+                ..
+            } = plan;
+            sequence.chain.replace(core, *from, entries, fresh, old);
         }
         if matches!(sequence.transit, Transit::Loading(_)) {
             sequence.leave_transit();
@@ -126,12 +242,11 @@ impl Sequences {
             cursor.positions / core.block_size,
             cursor.positions % core.block_size,
         );
-        if offset > 0 && entry >= from {
+        if offset > 0 && entry >= plan.from {
             cursor.open(&sequence.chain.ids, entry, core.block_size, sequence.end);
             if core::mem::take(&mut sequence.copy_credit) {
                 core.credits.unreserve(1);
             }
         }
-        Ok(())
     }
 }

@@ -89,13 +89,13 @@ impl Seal {
         };
     }
 
-    /// Takes down what the next unknown positions are. Changes nothing if that is refused.
-    pub(super) fn tell(
+    /// Whether what the next unknown positions are can be taken down; makes room for it.
+    pub(super) fn prepare(
         &mut self,
         contents: &Contents<'_>,
         published: usize,
         block_size: usize,
-    ) -> Result<(), Untold> {
+    ) -> Result<Telling, Untold> {
         let known = self.known + contents.tokens.len();
         // Whole known blocks behind the published ones, and those that these tokens fill. Most fill none: no division then.
         let (before, filled) = if known < (published + 1) * block_size {
@@ -114,26 +114,35 @@ impl Seal {
             if keyed { filled } else { 0 },
         )?;
         if self.publishing == Publishing::On {
-            self.keep(contents, before, filled)?;
+            self.tokens.try_reserve(contents.tokens.len())?;
+            if filled > 0 {
+                self.extra.try_reserve(before + filled)?;
+                self.keys.try_reserve(contents.keys.len())?;
+            }
         }
-        self.known = known;
-        if filled > 0 {
-            self.keyed = Some(keyed);
-        }
-        Ok(())
+        Ok(Telling {
+            known,
+            before,
+            filled,
+            keyed,
+        })
     }
 
-    /// Puts tokens and keys to the others.
-    fn keep(
-        &mut self,
-        contents: &Contents<'_>,
-        before: usize,
-        filled: usize,
-    ) -> Result<(), OutOfMemory> {
-        self.tokens.try_reserve(contents.tokens.len())?;
+    /// Takes it down.
+    pub(super) fn tell(&mut self, contents: &Contents<'_>, telling: Telling) {
+        let Telling { before, filled, .. } = telling;
+        if self.publishing == Publishing::On {
+            self.keep(contents, before, filled);
+        }
+        self.known = telling.known;
         if filled > 0 {
-            self.extra.try_reserve(before + filled)?;
-            self.keys.try_reserve(contents.keys.len())?;
+            self.keyed = Some(telling.keyed);
+        }
+    }
+
+    /// Puts tokens and keys to the others. There is room.
+    fn keep(&mut self, contents: &Contents<'_>, before: usize, filled: usize) {
+        if filled > 0 {
             let none = |n| core::iter::repeat_n(ExtraKey::NONE, n);
             if !contents.extra.is_empty() {
                 // Blocks told before without a key of their own have none.
@@ -145,7 +154,6 @@ impl Seal {
             self.keys.extend_from_slice(contents.keys);
         }
         self.tokens.extend_from_slice(contents.tokens);
-        Ok(())
     }
 
     /// Publishes what is sealed and not published. Duplicates are paid from what is available. Returns whether publishing ended
@@ -230,6 +238,14 @@ impl Seal {
             let whole = self.known / block_size - published;
             self.extra.truncate(whole);
             self.keys.truncate(whole);
+        }
+    }
+
+    /// What positions from `known` on are is not known any more; they are not computed.
+    pub(super) fn forget_from(&mut self, known: usize, published: usize, block_size: usize) {
+        if known < self.known {
+            let tokens = None::<core::iter::Empty<u32>>;
+            self.truncate(known, published, tokens, false, block_size);
         }
     }
 
@@ -323,6 +339,18 @@ impl Seal {
         let on = self.publishing == Publishing::On;
         marks && (!on || self.tokens.len() == self.known - published * block_size)
     }
+}
+
+/// Tokens that can be taken down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Telling {
+    /// Positions that are known then.
+    known: usize,
+    /// Whole known blocks behind the published ones, and those that these tokens fill.
+    before: usize,
+    filled: usize,
+    /// Whether the engine supplies chain keys.
+    keyed: bool,
 }
 
 /// Why tokens were not taken down.

@@ -83,12 +83,17 @@ impl Step {
         &self.failures
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.copies.clear();
         self.fresh.clear();
         self.changes.clear();
         self.failures.clear();
+    }
+
+    /// A sequence of the batch got nothing.
+    pub(crate) fn fail(&mut self, index: usize, error: AppendError) {
+        self.failures.push(Failure { index, error });
     }
 
     /// A block that is new in a table.
@@ -102,7 +107,7 @@ impl Step {
     }
 
     /// Makes room for a batch of single positions at once. If there is no memory, each sequence is told by itself.
-    pub(super) fn make_room(&mut self, sequences: usize) {
+    pub(crate) fn make_room(&mut self, sequences: usize) {
         let _ = self.slots.try_reserve(sequences);
         let _ = self.failures.try_reserve(sequences);
     }

@@ -6,13 +6,13 @@ use super::growth::Growth;
 use super::handle::Handle;
 use super::sequence::{Cursor, Sequence, count};
 use super::ticket::Tickets;
-use crate::error::{OutOfMemory, ReleaseAfterError};
+use crate::error::{OutOfMemory, Refused, ReleaseAfterError};
 use crate::pool::{Core, Fence, Lane, RawChain};
 use crate::prefix::Proof;
 use crate::sync::Ordering::Acquire;
 
 /// What a truncation gives back, and what it needs.
-struct Cutback {
+pub(crate) struct Cutback {
     /// Positions that stay, the whole blocks of them, and the rest in the block after those.
     positions: usize,
     whole: usize,
@@ -27,6 +27,10 @@ struct Cutback {
     sure: u32,
     /// The other ones, if their place in the promise is kept.
     unsure: u32,
+    /// What is given back waits for a fence.
+    later: bool,
+    /// Blocks of the published path that it hangs below then.
+    head: usize,
 }
 
 impl Cutback {
@@ -56,6 +60,14 @@ impl Cutback {
             copy_credit: shared && (unpublished || promised) && positions < sequence.end,
             sure: count(sure),
             unsure: count(if capped { dropped.len() - sure } else { 0 }),
+            later,
+            head: if later {
+                sequence
+                    .chain
+                    .head_of_tail(core, whole + usize::from(rest > 0))
+            } else {
+                0
+            },
         }
     }
 
@@ -76,14 +88,21 @@ impl Cutback {
         self.unsure + copy as u32
     }
 
+    /// Whether the charge is there, by a load.
+    fn check(&self, core: &Core, sequence: &Sequence) -> Result<(), Refused> {
+        let (charge, available) = (self.charge(sequence), core.credits.now().available);
+        if charge > available {
+            return Err(core.shortfall(charge as usize, available));
+        }
+        Ok(())
+    }
+
     /// Sets the charge aside, and returns it.
-    fn reserve(&self, core: &Core, sequence: &Sequence) -> Result<u32, TruncateError> {
+    fn reserve(&self, core: &Core, sequence: &Sequence) -> Result<u32, Refused> {
         let charge = self.charge(sequence);
-        core.credits.reserve(charge).map_err(|available| {
-            let refused = core.shortfall(charge as usize, available);
-            core.count_refusal(refused);
-            refused
-        })?;
+        core.credits
+            .reserve(charge)
+            .map_err(|available| core.shortfall(charge as usize, available))?;
         Ok(charge)
     }
 
@@ -171,17 +190,10 @@ impl Sequences {
     ///
     /// One read-modify-write for each shared or published block given back. No allocation.
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
-        let core = &*self.pool.core;
-        let (cursor, sequence) = self.registry.get_mut(handle)?;
-        cursor.check(positions)?;
-        sequence.check_settled(core.block_size)?;
-        let cutback = Cutback::of(core, sequence, &self.tickets, positions, false);
-        cutback.reserve(core, sequence)?;
-        cutback.forget(core, sequence);
-        let limit = cutback.limit(core, sequence);
-        let credits = sequence.chain.truncate(core, cutback.entries(), limit);
-        cutback.settle(core, sequence, credits);
-        cutback.go_on(core, cursor, sequence);
+        let cutback = self.plan_truncate(handle, positions, false)?;
+        self.pay_truncate(handle, &cutback)
+            .inspect_err(|&error| self.count_refused_truncate(error))?;
+        self.finish_truncate(handle, &cutback);
         Ok(())
     }
 
@@ -204,38 +216,153 @@ impl Sequences {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), TruncateAfterError> {
-        let core = &*self.pool.core;
-        let (cursor, sequence) = self.registry.get_mut(handle).map_err(TruncateError::from)?;
-        cursor.check(positions).map_err(TruncateError::from)?;
-        let settled = sequence.check_settled(core.block_size);
-        settled.map_err(TruncateError::from)?;
-        lane.make_room(core)?;
-        let entries = positions.div_ceil(core.block_size);
-        let chain = &mut sequence.chain;
-        if lane.has_passed(fence) || entries >= chain.ids.len() {
-            return Ok(self.truncate(handle, positions)?);
-        }
-        let head = chain.head_of_tail(core, entries);
-        let lists = lane.next_lists().ok_or(OutOfMemory);
-        lists
-            .and_then(|lists| {
-                lists.reserve_for_tail(chain, entries, head)?;
-                Ok(lists)
-            })
-            .map_err(ReleaseAfterError::from)?;
-        let cutback = Cutback::of(core, sequence, &self.tickets, positions, true);
-        let charge = cutback.reserve(core, sequence)?;
-        let mut tail = RawChain::vacant(core);
-        if let Some(lists) = lane.next_lists() {
-            tail = sequence
-                .chain
-                .split_off(core, entries, head, lists.take_lists())
-                .inspect_err(|_| core.credits.unreserve(charge))?;
-        }
-        lane.push(fence, &mut tail);
-        cutback.forget(core, sequence);
-        cutback.settle(core, sequence, 0);
-        cutback.go_on(core, cursor, sequence);
+        let later = self.waits(handle, positions, lane, fence)?;
+        let cutback = self.plan_truncate(handle, positions, later)?;
+        self.prepare_truncate_after(handle, &cutback, lane)?;
+        self.pay_truncate(handle, &cutback)
+            .inspect_err(|&error| self.count_refused_truncate(error))?;
+        self.hold_truncated(handle, &cutback)
+            .inspect_err(|_| self.give_back_truncate(handle, &cutback))?;
+        self.finish_truncate_after(handle, &cutback, lane, fence);
         Ok(())
+    }
+}
+
+/// The steps of a truncation, each over all shards of an instance before the next one.
+impl Sequences {
+    /// What a truncation takes and gives; `later`: what it gives back comes when a fence has passed.
+    pub(crate) fn plan_truncate(
+        &self,
+        handle: Handle,
+        positions: usize,
+        later: bool,
+    ) -> Result<Cutback, TruncateError> {
+        let core = self.core();
+        let (cursor, sequence) = self.registry.get(handle)?;
+        cursor.check(positions)?;
+        sequence.check_settled(core.block_size)?;
+        let tickets = &self.tickets;
+        Ok(Cutback::of(core, sequence, tickets, positions, later))
+    }
+
+    /// Decides by a load whether its charge can be had.
+    pub(crate) fn check_truncate(
+        &self,
+        handle: Handle,
+        cutback: &Cutback,
+    ) -> Result<(), TruncateError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        Ok(cutback.check(self.core(), sequence)?)
+    }
+
+    /// Sets its charge aside.
+    pub(crate) fn pay_truncate(
+        &self,
+        handle: Handle,
+        cutback: &Cutback,
+    ) -> Result<(), TruncateError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        cutback.reserve(self.core(), sequence)?;
+        Ok(())
+    }
+
+    /// Gives the charge back.
+    pub(crate) fn give_back_truncate(&self, handle: Handle, cutback: &Cutback) {
+        if let Ok((_, sequence)) = self.registry.get(handle) {
+            self.core().credits.unreserve(cutback.charge(sequence));
+        }
+    }
+
+    /// Shortens the sequence: its charge is paid.
+    pub(crate) fn finish_truncate(&mut self, handle: Handle, cutback: &Cutback) {
+        let core = &*self.pool.core;
+        if let Ok((cursor, sequence)) = self.registry.get_mut(handle) {
+            cutback.forget(core, sequence);
+            let limit = cutback.limit(core, sequence);
+            let credits = sequence.chain.truncate(core, cutback.entries(), limit);
+            cutback.settle(core, sequence, credits);
+            cutback.go_on(core, cursor, sequence);
+        }
+    }
+
+    pub(crate) fn count_refused_truncate(&self, error: TruncateError) {
+        if let TruncateError::Refused(refused) = error {
+            self.core().count_refusal(refused);
+        }
+    }
+
+    /// Whether anything that a truncation gives back waits for the fence.
+    pub(crate) fn waits(
+        &self,
+        handle: Handle,
+        positions: usize,
+        lane: &Lane,
+        fence: Fence,
+    ) -> Result<bool, TruncateError> {
+        let (_, sequence) = self.registry.get(handle)?;
+        let entries = positions.div_ceil(self.core().block_size);
+        Ok(!lane.has_passed(fence) && entries < sequence.chain.ids.len())
+    }
+
+    /// Room in the lane, which must be this pool's, if it is needed.
+    pub(crate) fn prepare_truncate_after(
+        &self,
+        handle: Handle,
+        cutback: &Cutback,
+        lane: &mut Lane,
+    ) -> Result<(), TruncateAfterError> {
+        let (_, sequence) = self.registry.get(handle).map_err(TruncateError::from)?;
+        let core = self.core();
+        lane.check_pool(core)?;
+        if cutback.later {
+            lane.make_room(core)?;
+            let lists = lane.next_lists().ok_or(OutOfMemory);
+            let (entries, head) = (cutback.entries(), cutback.head);
+            lists
+                .and_then(|lists| lists.reserve_for_tail(&sequence.chain, entries, head))
+                .map_err(ReleaseAfterError::from)?;
+        }
+        Ok(())
+    }
+
+    /// Holds the published path above the blocks that will wait once more, for them.
+    pub(crate) fn hold_truncated(
+        &self,
+        handle: Handle,
+        cutback: &Cutback,
+    ) -> Result<(), TruncateAfterError> {
+        let (_, sequence) = self.registry.get(handle).map_err(TruncateError::from)?;
+        Ok(sequence.chain.hold_head(self.core(), cutback.head)?)
+    }
+
+    /// Gives these references back.
+    pub(crate) fn unhold_truncated(&self, handle: Handle, cutback: &Cutback) {
+        if let Ok((_, sequence)) = self.registry.get(handle) {
+            sequence.chain.unhold_head(self.core(), cutback.head);
+        }
+    }
+
+    /// Shortens the sequence: its charge is paid, and what waits holds its path.
+    pub(crate) fn finish_truncate_after(
+        &mut self,
+        handle: Handle,
+        cutback: &Cutback,
+        lane: &mut Lane,
+        fence: Fence,
+    ) {
+        if !cutback.later {
+            return self.finish_truncate(handle, cutback);
+        }
+        let core = &*self.pool.core;
+        if let Ok((cursor, sequence)) = self.registry.get_mut(handle) {
+            let lists = lane.next_lists().map(RawChain::take_lists);
+            let lists = lists.unwrap_or_default();
+            let chain = &mut sequence.chain;
+            let mut tail = chain.split_off(cutback.entries(), cutback.head, lists);
+            lane.push(fence, &mut tail);
+            cutback.forget(core, sequence);
+            cutback.settle(core, sequence, 0);
+            cutback.go_on(core, cursor, sequence);
+        }
     }
 }

@@ -51,6 +51,13 @@ pub struct KvFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Incompatible {
+    /// How many shards have a part of the sequence.
+    Shards {
+        /// Here.
+        ours: usize,
+        /// There.
+        theirs: usize,
+    },
     /// Positions of a block.
     BlockSize {
         /// Here.
@@ -86,6 +93,7 @@ pub enum Incompatible {
 impl fmt::Display for Incompatible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::Shards { ours, theirs } => write!(f, "{ours} shards here, {theirs} there"),
             Self::BlockSize { ours, theirs } => {
                 write!(f, "blocks of {ours} positions here, {theirs} there")
             }

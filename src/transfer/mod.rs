@@ -18,6 +18,7 @@ mod import;
 pub use self::arrival::MAX_WRITERS;
 pub use self::error::{AnswerError, NotOpen};
 pub use self::export::{Export, Handover, Phase};
+pub(crate) use self::flights::Flight;
 pub use self::flights::{Flights, TooManyBytes};
 pub use self::format::{ElementType, Incompatible, KvFormat};
 pub use self::import::{Answer, Import};

@@ -1,0 +1,147 @@
+//! More blocks, or fewer: on all shards or on none.
+//!
+//! In lockstep the table has as many blocks as the smallest rank, so one rank that loses memory shrinks all of them, and one that gets
+//! memory grows them only up to the next smallest. Nothing is gained by a rank alone: its surplus is stranded.
+
+use super::error::InstanceResizeError;
+use super::rank::{Rank, Ranks};
+use super::{Instance, PerShard};
+use crate::error::ResizeError;
+use crate::pool::Core;
+use crate::sequence::Sequences;
+
+impl Instance {
+    /// Gives every rank, or every shard's pool, `n` blocks more. As [`BlockPool::grow`](crate::BlockPool::grow).
+    ///
+    /// # Errors
+    /// [`InstanceResizeError`] names the shard that can't have more; nothing is changed on any.
+    pub fn grow(&mut self, n: usize) -> Result<(), InstanceResizeError> {
+        match &self.ranks {
+            Some(ranks) => resize_ranks(ranks, self.first().core(), |_, rank| {
+                rank.blocks.saturating_add(n)
+            }),
+            None => self.resize_shards(
+                |core| core.check_grow(n),
+                |core| core.grow(n).map(drop),
+                |core| core.shrink(n).map(drop),
+            ),
+        }
+    }
+
+    /// Takes the upper `n` blocks of every rank, or of every shard's pool, out of service. As
+    /// [`BlockPool::shrink`](crate::BlockPool::shrink): held blocks drain, and [`draining`](Self::draining) says how many are left;
+    /// `shrink(0)` collects what did not go by itself.
+    ///
+    /// # Errors
+    /// [`InstanceResizeError`] names the shard that can't give them; nothing is changed on any, unless another thread made one shard
+    /// refuse after others had agreed: then these have lost what was cached in the blocks concerned.
+    pub fn shrink(&mut self, n: usize) -> Result<(), InstanceResizeError> {
+        match &self.ranks {
+            Some(ranks) => resize_ranks(ranks, self.first().core(), |_, rank| {
+                rank.blocks.saturating_sub(n)
+            }),
+            None => self.resize_shards(
+                |core| core.check_shrink(n),
+                |core| core.shrink(n).map(drop),
+                |core| core.grow(n).map(drop),
+            ),
+        }
+    }
+
+    /// Says that the memory of one rank has room for so many blocks now. In lockstep the table follows the smallest rank; split, the
+    /// shard's pool alone changes.
+    ///
+    /// # Errors
+    /// [`InstanceResizeError`]; nothing is changed.
+    pub fn resize_rank(&mut self, at: usize, blocks: usize) -> Result<(), InstanceResizeError> {
+        let ranks = self.width();
+        let Some(it) = self.shard_of(at) else {
+            return Err(InstanceResizeError::NoSuchRank { at, ranks });
+        };
+        match &self.ranks {
+            Some(ranks) => resize_ranks(ranks, it.core(), |place, rank| {
+                if place == at { blocks } else { rank.blocks }
+            }),
+            None => move_limit(it.core(), blocks).map_err(|error| on(it, error)),
+        }
+    }
+
+    /// Blocks above the limit that have not gone offline yet, over all shards.
+    #[must_use]
+    pub fn draining(&self) -> usize {
+        let draining = |it: &Sequences| {
+            let pool = it.pool();
+            pool.in_service().saturating_sub(pool.capacity())
+        };
+        self.shards.iter().map(draining).sum()
+    }
+
+    fn resize_shards(
+        &mut self,
+        check: impl Fn(&Core) -> Result<(), ResizeError>,
+        resize: impl Fn(&Core) -> Result<(), ResizeError>,
+        back: impl Fn(&Core) -> Result<(), ResizeError>,
+    ) -> Result<(), InstanceResizeError> {
+        self.look(|_, it| check(it.core()).map_err(|error| on(it, error)))?;
+        self.on_all(
+            |_, it| resize(it.core()).map_err(|error| on(it, error)),
+            |_, it, ()| {
+                // What was granted just now can be taken back, unless another thread resizes the pool by itself.
+                let _ = back(it.core());
+            },
+        )?;
+        Ok(())
+    }
+}
+
+fn on(it: &Sequences, error: ResizeError) -> InstanceResizeError {
+    let shard = it.pool().shard();
+    InstanceResizeError::Shard { shard, error }
+}
+
+/// The table gets as many blocks as the smallest rank has then.
+fn resize_ranks(
+    ranks: &Ranks,
+    core: &Core,
+    to: impl Fn(usize, Rank) -> usize,
+) -> Result<(), InstanceResizeError> {
+    let refused = |shard, error| InstanceResizeError::Shard { shard, error };
+    let Some(resize) = ranks.resize() else {
+        return Err(refused(core.shard(), ResizeError::InProgress));
+    };
+    let mut wanted: PerShard<usize> = PerShard::new();
+    for (at, rank) in ranks.iter().enumerate() {
+        let (asked, max) = (to(at, rank), rank.max_blocks);
+        if asked > max {
+            return Err(refused(rank.shard, ResizeError::BeyondMax { asked, max }));
+        }
+        if asked == 0 {
+            let (asked, online) = (rank.blocks, rank.blocks);
+            return Err(refused(
+                rank.shard,
+                ResizeError::NothingLeft { asked, online },
+            ));
+        }
+        wanted.push(asked);
+    }
+    let smallest = wanted.iter().copied().min().unwrap_or(0);
+    let binding = wanted.iter().position(|&it| it == smallest);
+    let binding = binding.and_then(|at| ranks.get(at)).map(|it| it.shard);
+    let shard = binding.unwrap_or(core.shard());
+    move_limit(core, smallest).map_err(|error| refused(shard, error))?;
+    for (at, &blocks) in wanted.iter().enumerate() {
+        resize.set(at, blocks);
+    }
+    core.rename(shard);
+    Ok(())
+}
+
+/// Grows or shrinks a pool to so many blocks; collects what drains if it has as many.
+fn move_limit(core: &Core, to: usize) -> Result<(), ResizeError> {
+    let online = core.capacity();
+    if to > online {
+        core.grow(to - online).map(drop)
+    } else {
+        core.shrink(online - to).map(drop)
+    }
+}
