@@ -118,7 +118,7 @@ impl Instance {
     }
 
     /// An instance of shards with a pool each: the stages of a pipeline. The registries must be vacant, over different pools with
-    /// different [`ShardId`]s, and have blocks of one size and as many slots.
+    /// different [`ShardId`](crate::ShardId)s, and have blocks of one size and as many slots.
     ///
     /// # Errors
     /// [`InstanceError`] names the first shard that does not fit to the others.

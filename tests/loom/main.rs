@@ -10,6 +10,7 @@
 mod elastic;
 mod fences;
 mod hit;
+mod instances;
 mod lease;
 mod publish;
 mod sequences;
