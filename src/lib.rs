@@ -83,6 +83,7 @@ mod block;
 mod copy;
 mod error;
 mod event;
+mod instance;
 mod lease;
 mod pool;
 mod prefix;
@@ -103,6 +104,10 @@ pub use error::{
     TakeError, TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
+pub use instance::{
+    CapacityPlan, InstancePlan, InstancePlanError, KvShape, Margin, PlanError, PlanInput, PlanStep,
+    PlanTerm, RankMemory,
+};
 pub use lease::{Lease, LeaseEnded, LeaseError, Leases, Owner};
 pub use pool::{
     BlockPool, Blocks, Chain, Fence, Grown, Holder, Inconsistency, Lane, PoolConfig, Probe,
