@@ -71,7 +71,11 @@ impl Display for InstancePlan {
         }
         writeln!(f, "all {first} ranks in lockstep")?;
         row(f, ' ', &"usable", self.blocks() as u64, "blocks")?;
-        writeln!(f, ", as many as rank {} has", self.binding_rank())?;
+        if (0..first).all(|rank| self.stranded_blocks(rank) == Some(0)) {
+            writeln!(f, ", which each rank has")?;
+        } else {
+            writeln!(f, ", as many as rank {} has", self.binding_rank())?;
+        }
         row(
             f,
             ' ',
