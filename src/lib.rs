@@ -118,7 +118,7 @@ pub use prefix::Xxh3Hasher;
 pub use prefix::{
     BlockHasher, ConstantHasher, Contents, ExtraKey, Namespace, Prompt, Proof, SipHasher13,
 };
-pub use report::{LeasesReport, PoolReport, SequencesReport};
+pub use report::{LeasesReport, Metrics, MetricsError, PoolReport, SequencesReport};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
     CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached,
