@@ -105,8 +105,10 @@ pub use error::{
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
 pub use instance::{
-    Costs, DetachedInstance, Instance, InstanceError, InstanceExport, InstanceImported,
-    InstanceIncoming, InstanceInconsistency, InstanceResizeError, InstanceStep, Rank,
+    CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,
+    InstanceImported, InstanceIncoming, InstanceInconsistency, InstancePlan, InstancePlanError,
+    InstanceResizeError, InstanceStep, KvShape, Margin, PlanError, PlanInput, PlanStep, PlanTerm,
+    Rank, RankMemory,
 };
 pub use lease::{Lease, LeaseEnded, LeaseError, Leases, Owner};
 pub use pool::{
@@ -118,7 +120,7 @@ pub use prefix::Xxh3Hasher;
 pub use prefix::{
     BlockHasher, ConstantHasher, Contents, ExtraKey, Namespace, Prompt, Proof, SipHasher13,
 };
-pub use report::{LeasesReport, PoolReport, SequencesReport};
+pub use report::{LeasesReport, Metrics, MetricsError, PoolReport, SequencesReport};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
     CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached,

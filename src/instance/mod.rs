@@ -9,6 +9,7 @@
 //!
 //! | what | where |
 //! | --- | --- |
+//! | how many blocks fit a rank's memory | `plan` |
 //! | ranks, and who is the smallest | `rank` |
 //! | admission; growth in steps | `admission`, `append` |
 //! | telling tokens and progress | `marks` |
@@ -27,6 +28,7 @@ mod end;
 mod error;
 mod marks;
 mod pin;
+mod plan;
 mod rank;
 mod renew;
 mod shape;
@@ -38,6 +40,10 @@ pub use self::append::InstanceStep;
 pub use self::audit::InstanceInconsistency;
 pub use self::end::DetachedInstance;
 pub use self::error::{InstanceError, InstanceResizeError};
+pub use self::plan::{
+    CapacityPlan, InstancePlan, InstancePlanError, KvShape, Margin, PlanError, PlanInput, PlanStep,
+    PlanTerm, RankMemory,
+};
 pub use self::rank::Rank;
 pub use self::transfer::{InstanceExport, InstanceImported, InstanceIncoming};
 

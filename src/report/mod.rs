@@ -1,11 +1,13 @@
-//! Figures: of a shard, of a table of leases, of a registry of sequences.
+//! Figures: of a shard, of a table of leases, of a registry of sequences; as metrics for Prometheus.
 
 mod leases;
 mod pool;
+mod prometheus;
 mod sequences;
 
 pub use self::leases::LeasesReport;
 pub use self::pool::PoolReport;
+pub use self::prometheus::{Metrics, MetricsError};
 pub use self::sequences::SequencesReport;
 
 use core::fmt;

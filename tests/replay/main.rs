@@ -1,4 +1,5 @@
-//! `kvblock replay`: exact figures on small traces made here, runs over the published traces, errors.
+//! `kvblock replay`: exact figures on small traces made here, runs over the published traces, errors. `kvblock plan`: exact plans,
+//! errors, and what README shows of it.
 //!
 //! The tests of the workspace don't build the program (its features are off by default), so this builds and runs it as a
 //! user would, in a target directory of its own. The published traces lie beside the checkout, in `../shared/traces`, and
@@ -6,6 +7,7 @@
 #![cfg(not(loom))]
 
 mod lifetimes;
+mod plan;
 mod program;
 mod sequential;
 mod serve;

@@ -24,6 +24,14 @@ pub(crate) fn published_traces(what: &str) -> Option<PathBuf> {
 
 /// Runs `kvblock replay` with these arguments, after building it where that is needed.
 pub(crate) fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
+    run_command("replay", arguments)
+}
+
+/// Runs `kvblock` with this subcommand and these arguments, after building it where that is needed.
+pub(crate) fn run_command<A: AsRef<OsStr>>(
+    subcommand: &str,
+    arguments: impl IntoIterator<Item = A>,
+) -> Output {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     Command::new(cargo)
         .args([
@@ -39,7 +47,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ou
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
         .arg("--target-dir")
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("replay"))
-        .args(["--", "replay"])
+        .args(["--", subcommand])
         .args(arguments)
         .output()
         .expect("cargo runs")

@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kvblock::trace;
 
+use crate::plan::PlanArgs;
 use crate::serve::step_time::StepTime;
 use crate::values::{
     BudgetArg, Fraction, GrowthArg, PinTime, ResizeArg, Share, Slo, Watermark, at_least_one,
 };
 
-/// Block allocator for the KV cache of LLM inference engines: replays real workloads and reports what the allocator did.
+/// Block allocator for the KV cache of LLM inference engines: replays real workloads and reports what the allocator did, and says
+/// how many blocks fit into a device's memory.
 #[derive(Debug, Parser)]
 #[command(name = "kvblock", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -23,6 +25,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Replay(ReplayArgs),
+    Plan(PlanArgs),
 }
 
 /// Replay a trace of requests through a pool and report latencies, hits, preemptions, refusals and leaks.

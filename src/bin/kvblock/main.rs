@@ -1,7 +1,7 @@
 //! The program `kvblock`: drives the allocator with real workloads and reports what it did.
 //!
 //! `kvblock replay [TRACE]` replays a trace, or a built-in chat workload, through a pool. Exit codes: 0 ok, 1 a leak or an
-//! audit that failed, 2 bad arguments or input.
+//! audit that failed, 2 bad arguments or input. `kvblock plan` says how many blocks fit into a device's memory.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod args;
 mod failure;
+mod plan;
 mod replay;
 mod sequential;
 mod serve;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Replay(args) => replay::run(args),
+        Command::Plan(args) => plan::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -130,7 +130,7 @@ impl FromStr for Fraction {
 }
 
 /// Digits with at most one point among them: their value without the point, and how many follow it.
-fn decimal(text: &str) -> Option<(u64, u32)> {
+pub(crate) fn decimal(text: &str) -> Option<(u64, u32)> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{decimals}");
     let are_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
