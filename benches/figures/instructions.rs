@@ -2,7 +2,12 @@
 
 use core::hint::black_box;
 
-use crate::workload::{Branching, CHAIN, Desk, pool, text};
+use kvblock::{
+    Admit, BlockPool, Growth, Instance, Namespace, PoolConfig, Prompt, Sequences, SequencesConfig,
+    ShardId,
+};
+
+use crate::workload::{BLOCK, Branching, CHAIN, Desk, pool, text};
 
 /// Chains that are found, and so many that branch: at each size as many, in a pool that is half idle.
 const CHAINS: usize = 8;
@@ -14,6 +19,51 @@ const RECLAIMED: usize = 64;
 pub(crate) fn run(blocks: usize, rounds: usize) {
     free_and_found(blocks, rounds);
     reclaimed(blocks, rounds);
+    admitted(blocks, rounds);
+}
+
+/// Admissions over one shard, as by a registry alone, and over eight: what is all or nothing should cost little beside the work on
+/// each shard.
+fn admitted(blocks: usize, rounds: usize) {
+    for (found, all) in [(CHAIN, CHAIN), (0, CHAIN), (2, 4)] {
+        for shards in [1, 8] {
+            let mut instance = instance(shards, blocks / 8);
+            let (space, mut tokens) = (Namespace::new(), text(0, all));
+            warm(&mut instance, &space, &tokens[..found * BLOCK]);
+            let mut number = 0;
+            let plural = if shards == 1 { "" } else { "s" };
+            let name = format!("admit of {all}, {found} found, {shards} shard{plural}");
+            operation(&name, all, rounds, || {
+                number += 1;
+                // What is not found is new.
+                if let Some(next) = tokens.get_mut(found * BLOCK) {
+                    *next = number;
+                }
+                let prompt = Prompt::new(&space, &tokens).full_hit(true);
+                let request = Admit::new(prompt, Growth::OnDemand);
+                let admitted = measured(|| instance.admit(&request)).expect("room");
+                assert_eq!(admitted.hit, found * BLOCK);
+                instance.release(admitted.handle).expect("it lives");
+            });
+        }
+    }
+}
+
+fn instance(shards: u32, blocks: usize) -> Instance {
+    let registry = |shard| {
+        let config = PoolConfig::new(blocks, BLOCK).shard(ShardId::new(shard));
+        let pool = BlockPool::new(&config).expect("a sound configuration");
+        Sequences::new(pool, &SequencesConfig::new(2)).expect("memory")
+    };
+    Instance::split((0..shards).map(registry).collect()).expect("alike")
+}
+
+/// Stores a text on every shard.
+fn warm(instance: &mut Instance, space: &Namespace, tokens: &[u32]) {
+    let request = Admit::new(Prompt::new(space, tokens), Growth::OnDemand);
+    let handle = instance.admit(&request).expect("room").handle;
+    instance.computed(handle, tokens.len()).expect("appended");
+    instance.release(handle).expect("it lives");
 }
 
 fn free_and_found(blocks: usize, rounds: usize) {
