@@ -5,6 +5,7 @@ use crate::error::LengthMismatch;
 use crate::error::Refused;
 use crate::prefix::Prompt;
 use crate::sequence::{Admit, AdmitError, Admitted, Cost, Draft, Sequences};
+use crate::sync::mutant;
 
 /// What an admission takes on each shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,12 @@ impl Instance {
         let mut refused = Ok(());
         for (it, draft) in self.shards.iter_mut().zip(drafts.iter_mut()) {
             if refused.is_ok() {
-                refused = it.settle(draft, found);
+                let most = if mutant("shards-hold-unlike") {
+                    usize::MAX
+                } else {
+                    found
+                };
+                refused = it.settle(draft, most);
             }
         }
         if refused.is_err() {

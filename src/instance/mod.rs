@@ -51,6 +51,7 @@ use self::rank::Ranks;
 use crate::error::Refused;
 use crate::pool::{BlockPool, PoolConfig};
 use crate::sequence::{Sequences, SequencesConfig};
+use crate::sync::mutant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -290,7 +291,7 @@ impl Instance {
             match step(at, &mut self.shards[at]) {
                 Ok(it) => done.push(it),
                 Err(error) => {
-                    while let Some(it) = done.pop() {
+                    while let Some(it) = done.pop().filter(|_| !mutant("shards-not-undone")) {
                         undo(done.len(), &mut self.shards[done.len()], it);
                     }
                     return Err(error);

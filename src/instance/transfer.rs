@@ -16,6 +16,7 @@ use crate::sequence::{
     Stale, Terms,
 };
 use crate::shared::Shared;
+use crate::sync::mutant;
 use crate::transfer::{Export, Flights, Handover, Import, Incompatible, KvFormat, NotOpen, Phase};
 
 /// The computed blocks of a sequence on all shards, offered to be read. A handle, as [`Export`].
@@ -313,8 +314,11 @@ impl Instance {
     pub fn commit(&mut self, handle: Handle) -> Result<(), CommitError> {
         let state = self.loading(handle)?;
         self.look(|_, it| it.check_commit(handle, &state))?;
-        self.shards[0].take_over(handle)?;
-        for it in &mut self.shards[1..] {
+        let decided = usize::from(!mutant("shards-decide-alone"));
+        for it in &mut self.shards[..decided] {
+            it.take_over(handle)?;
+        }
+        for it in &mut self.shards[decided..] {
             it.follow(handle);
         }
         Ok(())
