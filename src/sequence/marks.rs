@@ -4,7 +4,9 @@ use super::Sequences;
 use super::error::{ComputedError, NotNext, Stale, TokensError};
 use super::handle::Handle;
 use super::seal::{Telling, Untold};
+use super::sequence::{Cursor, Sequence};
 use super::ticket::CopyTicket;
+use crate::pool::{Core, Worker};
 use crate::prefix::Contents;
 
 impl Sequences {
@@ -24,8 +26,12 @@ impl Sequences {
         at: usize,
         contents: &Contents<'_>,
     ) -> Result<(), TokensError> {
-        let telling = self.prepare_tokens(handle, at, contents)?;
-        self.tell(handle, contents, telling);
+        let core = &*self.pool.core;
+        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        let telling = sequence.prepare_tokens(core, cursor, at, contents)?;
+        sequence.seal.tell(contents, telling);
+        let ended = sequence.publish(core, &mut self.worker);
+        self.statistics.unpublished += u64::from(ended);
         Ok(())
     }
 
@@ -37,31 +43,14 @@ impl Sequences {
         contents: &Contents<'_>,
     ) -> Result<Telling, TokensError> {
         let (cursor, sequence) = self.registry.get_mut(handle)?;
-        let seal = &mut sequence.seal;
-        if at != seal.known {
-            return Err(NotNext {
-                at,
-                known: seal.known,
-            }
-            .into());
-        }
-        cursor.check(at.saturating_add(contents.tokens.len()))?;
-        let (published, block_size) = (sequence.chain.published, self.pool.core.block_size);
-        seal.prepare(contents, published, block_size)
-            .map_err(|untold| match untold {
-                Untold::LengthMismatch(mismatch) => TokensError::from(mismatch),
-                Untold::OutOfMemory(none) => TokensError::from(none),
-            })
+        sequence.prepare_tokens(&self.pool.core, cursor, at, contents)
     }
 
     /// Takes tokens down, which are prepared, and publishes.
     pub(crate) fn tell(&mut self, handle: Handle, contents: &Contents<'_>, telling: Telling) {
         if let Ok((_, sequence)) = self.registry.get_mut(handle) {
             sequence.seal.tell(contents, telling);
-            let chain = &mut sequence.chain;
-            let ended = sequence
-                .seal
-                .publish(&self.pool.core, &mut self.worker, chain);
+            let ended = sequence.publish(&self.pool.core, &mut self.worker);
             self.statistics.unpublished += u64::from(ended);
         }
     }
@@ -80,8 +69,11 @@ impl Sequences {
     ///
     /// A publish where a block became full. No allocation but for duplicates.
     pub fn computed(&mut self, handle: Handle, positions: usize) -> Result<(), ComputedError> {
-        self.check_computed(handle, positions)?;
-        self.mark_computed(handle, positions);
+        let core = &*self.pool.core;
+        let (cursor, sequence) = self.registry.get_mut(handle)?;
+        sequence.check_computed(core, cursor, positions)?;
+        let ended = sequence.mark_computed(core, &mut self.worker, positions);
+        self.statistics.unpublished += u64::from(ended);
         Ok(())
     }
 
@@ -91,19 +83,13 @@ impl Sequences {
         positions: usize,
     ) -> Result<(), ComputedError> {
         let (cursor, sequence) = self.registry.get(handle)?;
-        cursor.check(positions)?;
-        if positions > sequence.seal.computed {
-            sequence.check_loaded(self.pool.core.block_size)?;
-        }
-        Ok(())
+        sequence.check_computed(self.core(), cursor, positions)
     }
 
     /// Moves the watermark up, and publishes.
     pub(crate) fn mark_computed(&mut self, handle: Handle, positions: usize) {
         if let Ok((_, sequence)) = self.registry.get_mut(handle) {
-            let seal = &mut sequence.seal;
-            seal.computed = seal.computed.max(positions);
-            let ended = seal.publish(&self.pool.core, &mut self.worker, &mut sequence.chain);
+            let ended = sequence.mark_computed(&self.pool.core, &mut self.worker, positions);
             self.statistics.unpublished += u64::from(ended);
         }
     }
@@ -117,12 +103,58 @@ impl Sequences {
     pub fn copied(&mut self, ticket: CopyTicket) -> Result<(), Stale> {
         let owner = self.tickets.settle(&self.pool.core, &ticket)?;
         if let Ok((_, sequence)) = self.registry.get_mut(owner) {
-            let ended =
-                sequence
-                    .seal
-                    .publish(&self.pool.core, &mut self.worker, &mut sequence.chain);
+            let ended = sequence.publish(&self.pool.core, &mut self.worker);
             self.statistics.unpublished += u64::from(ended);
         }
         Ok(())
+    }
+}
+
+impl Sequence {
+    /// Publishes what is sealed. Returns whether publishing ended with this.
+    #[inline]
+    fn publish(&mut self, core: &Core, worker: &mut Worker) -> bool {
+        self.seal.publish(core, worker, &mut self.chain)
+    }
+
+    #[inline]
+    fn prepare_tokens(
+        &mut self,
+        core: &Core,
+        cursor: &Cursor,
+        at: usize,
+        contents: &Contents<'_>,
+    ) -> Result<Telling, TokensError> {
+        let known = self.seal.known;
+        if at != known {
+            return Err(NotNext { at, known }.into());
+        }
+        cursor.check(at.saturating_add(contents.tokens.len()))?;
+        self.seal
+            .prepare(contents, self.chain.published, core.block_size)
+            .map_err(|untold| match untold {
+                Untold::LengthMismatch(mismatch) => TokensError::from(mismatch),
+                Untold::OutOfMemory(none) => TokensError::from(none),
+            })
+    }
+
+    #[inline]
+    fn check_computed(
+        &self,
+        core: &Core,
+        cursor: &Cursor,
+        positions: usize,
+    ) -> Result<(), ComputedError> {
+        cursor.check(positions)?;
+        if positions > self.seal.computed {
+            self.check_loaded(core.block_size)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn mark_computed(&mut self, core: &Core, worker: &mut Worker, positions: usize) -> bool {
+        self.seal.computed = self.seal.computed.max(positions);
+        self.publish(core, worker)
     }
 }

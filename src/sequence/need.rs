@@ -136,7 +136,7 @@ impl Need {
 
     /// All that can fail before the credits are taken, memory included. What is refused asks for none; but for one block the credits
     /// are looked at only when they are taken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prepare(
         &self,
         core: &Core,
@@ -166,7 +166,7 @@ impl Need {
     }
 
     /// Takes the credits, and makes a standing promise up again if there is room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pay(&self, core: &Core, sequence: &mut Sequence) -> Result<Paid, Refused> {
         let mut paid = Paid {
             available: self.unpaid(),
@@ -205,7 +205,7 @@ impl Need {
     }
 
     /// Takes the blocks, which are paid, and appends: tells it as the sequence with this place in its batch.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(
         &self,
         core: &Core,

@@ -90,6 +90,7 @@ impl Seal {
     }
 
     /// Whether what the next unknown positions are can be taken down; makes room for it.
+    #[inline]
     pub(super) fn prepare(
         &mut self,
         contents: &Contents<'_>,
@@ -129,6 +130,7 @@ impl Seal {
     }
 
     /// Takes it down.
+    #[inline]
     pub(super) fn tell(&mut self, contents: &Contents<'_>, telling: Telling) {
         let Telling { before, filled, .. } = telling;
         if self.publishing == Publishing::On {
@@ -141,6 +143,7 @@ impl Seal {
     }
 
     /// Puts tokens and keys to the others. There is room.
+    #[inline]
     fn keep(&mut self, contents: &Contents<'_>, before: usize, filled: usize) {
         if filled > 0 {
             let none = |n| core::iter::repeat_n(ExtraKey::NONE, n);
