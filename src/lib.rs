@@ -44,6 +44,10 @@
 //! part of a prompt that is cached already, [`take`](Chain::take) gets blocks for the rest, [`publish`](Chain::publish) makes
 //! them findable for others, [`release`](Chain::release) gives them back. Engines with a scheduler of their own can use it alone.
 //!
+//! # Several shards
+//! An [`Instance`] is a registry over all shards that must hold a sequence for it to run: ranks in lockstep, or the stages of a
+//! pipeline. Each call is done on all of them or on none. A [`CapacityPlan`] says how many blocks fit a rank.
+//!
 //! # How long blocks are bound
 //! * What a device may still touch is released [after a fence](Sequences::release_after), and waits in a [`Lane`].
 //! * [`Leases`] hold blocks for who is no sequence, until a deadline: a transfer, a [pin](Sequences::pin).
