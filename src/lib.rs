@@ -87,6 +87,7 @@ mod block;
 mod copy;
 mod error;
 mod event;
+mod fleet;
 mod instance;
 mod lease;
 mod pool;
@@ -108,6 +109,10 @@ pub use error::{
     TakeError, TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
+pub use fleet::{
+    AddError, Candidate, Fleet, InstanceId, InstanceState, Largest, Member, NoPlace, NoService,
+    NoSuchInstance, NotEmpty, Placed, Placement, Portion, RemoveError, Share, SharedPool,
+};
 pub use instance::{
     CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,
     InstanceImported, InstanceIncoming, InstanceInconsistency, InstancePlan, InstancePlanError,

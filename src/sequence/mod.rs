@@ -10,13 +10,14 @@
 //! | shortening, branching, duplicates, ending and taking along | `truncate`, `branch`, `duplicates`, `end` |
 //! | content from elsewhere, for elsewhere, held for later | `transit`, `import`, `export`, `pin` |
 //! | bad content | `renew` |
-//! | reading, choosing victims, statistics, audit | `view`, `victims`, `statistics`, `audit` |
+//! | reading, what is to be computed, choosing victims, statistics, audit | `view`, `demand`, `victims`, `statistics`, `audit` |
 
 mod admission;
 mod append;
 mod audit;
 mod branch;
 mod config;
+mod demand;
 mod duplicates;
 mod end;
 mod error;
