@@ -110,8 +110,10 @@ pub use error::{
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
 pub use fleet::{
-    AddError, Candidate, Fleet, InstanceId, InstanceState, Largest, Member, NoPlace, NoService,
-    NoSuchInstance, NotEmpty, Placed, Placement, Portion, RemoveError, Share, SharedPool,
+    AbortError, AddError, Candidate, FinishError, Fleet, FleetInconsistency, InstanceId,
+    InstanceState, Largest, LendError, Loan, LoanError, LoanStage, LoanState, Member, Move,
+    MoveError, MoveOver, MoveTerms, NoPlace, NoService, NoSuchInstance, NoSuchLoan, NotEmpty,
+    Placed, Placement, Portion, RemoveError, SameInstance, SettleError, Share, SharedPool,
 };
 pub use instance::{
     CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,

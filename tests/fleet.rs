@@ -8,8 +8,14 @@
 #[path = "support/mod.rs"]
 mod support;
 
+#[path = "fleet/loans.rs"]
+mod loans;
 #[path = "fleet/members.rs"]
 mod members;
+#[path = "fleet/move_endings.rs"]
+mod move_endings;
+#[path = "fleet/moves.rs"]
+mod moves;
 #[path = "fleet/placement.rs"]
 mod placement;
 #[path = "fleet/service.rs"]

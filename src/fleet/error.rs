@@ -22,6 +22,21 @@ impl fmt::Display for NoSuchInstance {
 }
 impl Error for NoSuchInstance {}
 
+/// Two instances are needed, and one was named twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SameInstance {
+    /// The one named.
+    pub instance: InstanceId,
+}
+
+impl fmt::Display for SameInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "instance {} was named twice", self.instance)
+    }
+}
+impl Error for SameInstance {}
+
 /// It can compute nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct NoService;

@@ -9,24 +9,42 @@
 //! | where a request goes; why nowhere | `placement`, `refusal`, `answers` |
 //! | how large one may be | `largest` |
 //! | memory and token service in use | `share` |
+//! | a sequence that goes on elsewhere | `moving`, `moves` |
+//! | memory lent to another model | `loan`, `lending` |
+//! | what can be wrong | `error`, `move_error`, `loan_error`, `audit` |
 
 mod answers;
+mod audit;
 mod error;
 mod largest;
+mod lending;
+mod loan;
+mod loan_error;
 mod member;
+mod move_error;
+mod moves;
+mod moving;
 mod placement;
 mod refusal;
 mod share;
 
-pub use self::error::{AddError, NoService, NoSuchInstance, NotEmpty, RemoveError, SharedPool};
+pub use self::audit::FleetInconsistency;
+pub use self::error::{
+    AddError, NoService, NoSuchInstance, NotEmpty, RemoveError, SameInstance, SharedPool,
+};
 pub use self::largest::Largest;
+pub use self::loan::{Loan, LoanStage, LoanState};
+pub use self::loan_error::{LendError, LoanError, NoSuchLoan, SettleError};
 pub use self::member::{InstanceId, InstanceState, Member};
+pub use self::move_error::{AbortError, FinishError, MoveError, MoveOver};
+pub use self::moving::{Move, MoveTerms};
 pub use self::placement::{Candidate, Placed, Placement};
 pub use self::refusal::NoPlace;
 pub use self::share::{Portion, Share};
 
 use alloc::vec::Vec;
 
+use self::loan::Debt;
 use self::member::Entry;
 use crate::error::{OutOfMemory, Returned};
 use crate::instance::Instance;
@@ -73,6 +91,10 @@ pub struct Fleet {
     added: u64,
     /// Admissions.
     turn: u64,
+    /// Loans that are not over, by their names.
+    loans: Vec<Debt>,
+    /// Loans that were ever given.
+    lent: u64,
 }
 
 impl Fleet {
@@ -83,6 +105,8 @@ impl Fleet {
             members: Vec::new(),
             added: 0,
             turn: 0,
+            loans: Vec::new(),
+            lent: 0,
         }
     }
 
@@ -145,8 +169,8 @@ impl Fleet {
     /// Takes an instance out. Its name is not given again.
     ///
     /// # Errors
-    /// [`RemoveError::NotEmpty`]: it has sequences, writers may still touch its blocks, or a move may still read them. [Drain](Self::drain)
-    /// it first. [`RemoveError::NoSuchInstance`].
+    /// [`RemoveError::NotEmpty`]: it has sequences, writers may still touch its blocks, a move may still read them, or it has lent or
+    /// borrowed memory. [Drain](Self::drain) it first. [`RemoveError::NoSuchInstance`].
     pub fn remove(&mut self, instance: InstanceId) -> Result<Instance, RemoveError> {
         let at = self.place_of(instance)?;
         let entry = self.entry(instance)?;
@@ -155,7 +179,7 @@ impl Fleet {
             sequences: entry.instance.len(),
             loading: shards.iter().map(Sequences::loading_blocks).sum(),
             leases: entry.leases.iter().map(Leases::len).sum(),
-            loans: 0,
+            loans: self.loans_of(instance).count(),
         };
         if busy.sequences + busy.loading + busy.leases + busy.loans > 0 {
             return Err(busy.into());
@@ -243,5 +267,19 @@ impl Fleet {
     fn entry_mut(&mut self, instance: InstanceId) -> Result<&mut Entry, NoSuchInstance> {
         let at = self.place_of(instance)?;
         self.members.get_mut(at).ok_or(NoSuchInstance { instance })
+    }
+
+    /// Two different instances.
+    fn two_mut<E>(&mut self, a: InstanceId, b: InstanceId) -> Result<(&mut Entry, &mut Entry), E>
+    where
+        E: From<NoSuchInstance> + From<SameInstance>,
+    {
+        let (at, other) = (self.place_of(a)?, self.place_of(b)?);
+        let (low, high) = self.members.split_at_mut(at.max(other));
+        match (low.get_mut(at.min(other)), high.first_mut()) {
+            (Some(low), Some(high)) if at < other => Ok((low, high)),
+            (Some(low), Some(high)) => Ok((high, low)),
+            _ => Err(SameInstance { instance: a }.into()),
+        }
     }
 }

@@ -112,10 +112,7 @@ impl fmt::Display for NoPlace {
                 needed,
                 demanded,
                 max_service,
-            } => write!(
-                f,
-                "instance {instance}: {needed} positions a step needed, {demanded} of at most {max_service} demanded"
-            ),
+            } => service_full(f, instance, [needed, demanded, max_service]),
             Self::Admit(error) => error.fmt(f),
         }
     }
@@ -136,4 +133,16 @@ impl From<LengthMismatch> for NoPlace {
     fn from(error: LengthMismatch) -> Self {
         Self::Admit(error.into())
     }
+}
+
+/// Which instance has too little token service left, in words.
+pub(super) fn service_full(
+    f: &mut fmt::Formatter<'_>,
+    instance: InstanceId,
+    [needed, demanded, max_service]: [u64; 3],
+) -> fmt::Result {
+    write!(
+        f,
+        "instance {instance}: {needed} positions a step needed, {demanded} of at most {max_service} demanded"
+    )
 }

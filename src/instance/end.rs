@@ -115,7 +115,7 @@ impl Instance {
     }
 
     /// One for each shard, in their order.
-    pub(super) fn check_lanes(&self, lanes: &[Lane]) -> Result<(), ReleaseAfterError> {
+    pub(crate) fn check_lanes(&self, lanes: &[Lane]) -> Result<(), ReleaseAfterError> {
         if lanes.len() != self.shards.len() {
             return Err(ReleaseAfterError::WrongPool);
         }

@@ -7,13 +7,13 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Instance;
+use super::{Instance, PerShard};
 use crate::error::OutOfMemory;
 use crate::lease::Leases;
 use crate::prefix::Namespace;
 use crate::sequence::{
-    Admit, AdmitError, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Sequences,
-    Stale, Terms,
+    Admit, AdmitError, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Offer,
+    Sequences, Stale, Terms,
 };
 use crate::shared::Shared;
 use crate::sync::mutant;
@@ -194,6 +194,18 @@ impl Instance {
         leases: &mut [Leases],
         terms: &Terms,
     ) -> Result<InstanceExport, ExportError> {
+        let (export, _) = self.offer(handle, namespace, leases, terms)?;
+        Ok(export)
+    }
+
+    /// The same, with what it took on each shard, so that it can be taken back.
+    pub(crate) fn offer(
+        &mut self,
+        handle: Handle,
+        namespace: &Namespace,
+        leases: &mut [Leases],
+        terms: &Terms,
+    ) -> Result<(InstanceExport, PerShard<Offer>), ExportError> {
         let plans = self.look(|_, it| it.plan_export(handle, namespace))?;
         self.check_tables(leases)?;
         for ((it, plan), table) in self.shards.iter().zip(&plans).zip(leases.iter_mut()) {
@@ -213,14 +225,20 @@ impl Instance {
             |at, it, export| it.take_back(handle, &plans[at], &export),
         )?;
         exports.extend(offered);
-        Shared::try_new(exports)
-            .map(|shards| InstanceExport { shards })
-            .map_err(|(exports, _)| {
-                for ((it, plan), export) in self.shards.iter_mut().zip(&plans).zip(&exports) {
-                    it.take_back(handle, plan, export);
-                }
-                OutOfMemory.into()
-            })
+        match Shared::try_new(exports) {
+            Ok(shards) => Ok((InstanceExport { shards }, plans)),
+            Err((exports, _)) => {
+                self.take_back(handle, &plans, &exports);
+                Err(OutOfMemory.into())
+            }
+        }
+    }
+
+    /// Takes an offer back that nobody has heard of.
+    pub(crate) fn take_back(&mut self, handle: Handle, plans: &[Offer], exports: &[Export]) {
+        for ((it, plan), export) in self.shards.iter_mut().zip(plans).zip(exports) {
+            it.take_back(handle, plan, export);
+        }
     }
 
     /// Admits a sequence whose first positions come from elsewhere, on every shard or on none. As [`Sequences::import`]: what has arrived

@@ -54,6 +54,7 @@ pub use self::error::{
     NotArrived, NotNext, OtherNamespace, PinError, ReadError, SourceTaken, Stale, TokensError,
     TooManySequences, TooManyWriters, TooShort, TruncateAfterError, TruncateError, UnknownFormat,
 };
+pub(crate) use self::export::Offer;
 pub use self::export::Terms;
 pub use self::growth::{Budget, Growth};
 pub use self::handle::Handle;

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kvblock::{
-    Admit, BlockPool, Fleet, Growth, Handle, Instance, InstanceId, Member, Namespace, NoPlace,
-    Placed, Placement, PoolConfig, Prompt, Rank, Sequences, SequencesConfig, ShardId,
+    Admit, Answer, BlockPool, Fleet, Growth, Handle, Instance, InstanceId, Member, Move, MoveError,
+    MoveTerms, Namespace, NoPlace, Owner, Placed, Placement, PoolConfig, Prompt, Rank, Sequences,
+    SequencesConfig, ShardId,
 };
 
 use crate::support::text;
@@ -121,8 +122,47 @@ pub(crate) fn free(fleet: &Fleet, ids: &[InstanceId]) -> Vec<usize> {
 
 #[track_caller]
 pub(crate) fn audit(fleet: &Fleet) {
-    for id in fleet.ids() {
-        let instance = fleet.get(id).expect("it is there");
-        assert_eq!(instance.audit(&[]), Ok(()), "{id}");
+    assert_eq!(fleet.audit(&[]), Ok(()));
+}
+
+/// Begins to move a sequence; until time 100, read by one writer.
+pub(crate) fn start(
+    fleet: &mut Fleet,
+    (from, source): (InstanceId, Handle),
+    to: InstanceId,
+    tokens: &str,
+    growth: Growth,
+) -> Result<Move, MoveError> {
+    let terms = MoveTerms::new(Owner::new(5), 100);
+    with_growth(tokens, growth, |request| {
+        fleet.start_move(from, source, to, request, &terms)
+    })
+}
+
+/// All writers have written everything: what they were told.
+pub(crate) fn arrive(moving: &Move) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for import in moving.imports() {
+        for writer in 0..import.writers() {
+            let blocks = 0..import.ids().len();
+            answers.push(import.arrived(writer, blocks).expect("its first answer"));
+        }
     }
+    answers
+}
+
+/// Blocks that hold nothing, that are findable, that are held; on the first shard.
+#[track_caller]
+pub(crate) fn blocks(fleet: &Fleet, id: InstanceId) -> [usize; 3] {
+    let report = fleet.get(id).expect("it is there").shards()[0]
+        .pool()
+        .report();
+    [report.free, report.idle, report.held]
+}
+
+/// Blocks that moves keep twice, on the first shard.
+#[track_caller]
+pub(crate) fn duplicated(fleet: &Fleet, id: InstanceId) -> usize {
+    let instance = fleet.get(id).expect("it is there");
+    instance.shards()[0].report().duplicated
 }
