@@ -18,6 +18,8 @@ mod move_endings;
 mod moves;
 #[path = "fleet/placement.rs"]
 mod placement;
+#[path = "fleet/reports.rs"]
+mod reports;
 #[path = "fleet/service.rs"]
 mod service;
 #[path = "fleet/words.rs"]

@@ -147,6 +147,21 @@ impl Fleet {
         self.loans.iter().filter(is_of)
     }
 
+    /// Blocks that an instance has given away on each rank, and those that it has got.
+    pub(crate) fn lent_and_borrowed(&self, instance: InstanceId) -> (usize, usize) {
+        let (mut lent, mut borrowed) = (0_usize, 0_usize);
+        for Debt { state, .. } in &self.loans {
+            if state.from == instance {
+                lent = lent.saturating_add(state.given);
+            }
+            let has = !matches!(state.stage, LoanStage::Draining { .. });
+            if state.to == instance && has {
+                borrowed = borrowed.saturating_add(state.taken);
+            }
+        }
+        (lent, borrowed)
+    }
+
     fn note(&mut self, loan: Loan, state: LoanState) {
         if let Ok(at) = self.loans.binary_search_by_key(&loan, |it| it.loan) {
             if state.stage == LoanStage::Over {

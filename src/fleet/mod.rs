@@ -12,6 +12,7 @@
 //! | a sequence that goes on elsewhere | `moving`, `moves` |
 //! | memory lent to another model | `loan`, `lending` |
 //! | what can be wrong | `error`, `move_error`, `loan_error`, `audit` |
+//! | what became of the requests | `statistics` |
 
 mod answers;
 mod audit;
@@ -27,6 +28,7 @@ mod moving;
 mod placement;
 mod refusal;
 mod share;
+mod statistics;
 
 pub use self::audit::FleetInconsistency;
 pub use self::error::{
@@ -41,6 +43,7 @@ pub use self::moving::{Move, MoveTerms};
 pub use self::placement::{Candidate, Placed, Placement};
 pub use self::refusal::NoPlace;
 pub use self::share::{Portion, Share};
+pub use self::statistics::FleetStatistics;
 
 use alloc::vec::Vec;
 
@@ -89,8 +92,7 @@ pub struct Fleet {
     members: Vec<Entry>,
     /// Instances that were ever added.
     added: u64,
-    /// Admissions.
-    turn: u64,
+    statistics: FleetStatistics,
     /// Loans that are not over, by their names.
     loans: Vec<Debt>,
     /// Loans that were ever given.
@@ -104,7 +106,7 @@ impl Fleet {
         Self {
             members: Vec::new(),
             added: 0,
-            turn: 0,
+            statistics: FleetStatistics::new(),
             loans: Vec::new(),
             lent: 0,
         }

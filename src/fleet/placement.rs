@@ -148,17 +148,30 @@ impl Fleet {
         request: &Admit<'_>,
         placement: Placement,
     ) -> Result<Placed, NoPlace> {
+        let placed = self.place(model, request, placement);
+        match &placed {
+            Ok(_) => self.statistics.placed += 1,
+            Err(refused) => self.statistics.count(refused),
+        }
+        placed
+    }
+
+    fn place(
+        &mut self,
+        model: u64,
+        request: &Admit<'_>,
+        placement: Placement,
+    ) -> Result<Placed, NoPlace> {
+        let turn = self.statistics.placed.saturating_add(1);
         let mut refused = NoPlace::NoSuchModel { model };
         for _ in 0..self.members.len() {
             let instance = self.check(model, request, placement)?.instance;
-            let turn = self.turn.saturating_add(1);
             let Ok(entry) = self.entry_mut(instance) else {
                 continue;
             };
             match entry.instance.admit(request) {
                 Ok(admitted) => {
                     entry.turn = turn;
-                    self.turn = turn;
                     return Ok(Placed { instance, admitted });
                 }
                 Err(error) => refused = error.into(),

@@ -25,15 +25,21 @@ fn ranks(first: u32, blocks: [usize; 2], max: usize, block_bytes: u64) -> Instan
     Instance::lockstep(&ranks, &PoolConfig::new(1, 4), &config(block_bytes)).unwrap()
 }
 
+/// 16 blocks, and never more.
+pub(crate) fn fine() -> Instance {
+    ranks(0, [16, 16], 16, FINE)
+}
+
+/// 4 blocks, and room for 16.
+pub(crate) fn coarse() -> Instance {
+    ranks(10, [4, 4], 16, COARSE)
+}
+
 /// A fine model with 16 blocks on each of two ranks, and a coarse one with 4.
 fn two_models() -> (Fleet, InstanceId, InstanceId) {
     let mut fleet = Fleet::new();
-    let fine = add(&mut fleet, ranks(0, [16, 16], 16, FINE), Member::new(1, 64));
-    let coarse = add(
-        &mut fleet,
-        ranks(10, [4, 4], 16, COARSE),
-        Member::new(2, 64),
-    );
+    let fine = add(&mut fleet, fine(), Member::new(1, 64));
+    let coarse = add(&mut fleet, coarse(), Member::new(2, 64));
     (fleet, fine, coarse)
 }
 
@@ -296,7 +302,7 @@ fn what_cannot_be_lent_changes_nothing() {
 #[test]
 fn what_is_on_its_way_counts_against_the_borrowers_room() {
     let mut fleet = Fleet::new();
-    let fine = add(&mut fleet, ranks(0, [16, 16], 16, FINE), Member::new(1, 64));
+    let fine = add(&mut fleet, fine(), Member::new(1, 64));
     let coarse = add(&mut fleet, ranks(10, [4, 4], 6, COARSE), Member::new(2, 64));
     let all = run_on(&mut fleet, fine, "A64");
     let first = fleet.lend(fine, coarse, 3).unwrap();
@@ -343,11 +349,7 @@ fn each_shard_of_a_split_instance_counts_its_own_bytes() {
 fn the_surplus_of_a_larger_rank_is_neither_lent_nor_lost() {
     let mut fleet = Fleet::new();
     let fine = add(&mut fleet, ranks(0, [18, 16], 18, FINE), Member::new(1, 64));
-    let coarse = add(
-        &mut fleet,
-        ranks(10, [4, 4], 16, COARSE),
-        Member::new(2, 64),
-    );
+    let coarse = add(&mut fleet, coarse(), Member::new(2, 64));
     let stranded = |fleet: &Fleet| fleet.get(fine).unwrap().stranded(0);
     assert_eq!(stranded(&fleet), 2);
     let loan = fleet.lend(fine, coarse, 8).unwrap();

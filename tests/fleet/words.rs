@@ -33,6 +33,13 @@ pub(crate) fn replica_of(
         .expect("a sound configuration")
 }
 
+/// Two ranks in lockstep with so many blocks of 4 positions, of at most `max`.
+pub(crate) fn ranks(blocks: [usize; 2], max: usize) -> Instance {
+    let ranks = blocks.map(|it| Rank::new(next_shard(), it).max_blocks(max));
+    Instance::lockstep(&ranks, &PoolConfig::new(1, 4), &SequencesConfig::new(8))
+        .expect("a sound configuration")
+}
+
 /// A pool for each shard, blocks of 4 positions.
 pub(crate) fn stages(blocks: &[usize]) -> Instance {
     let shards = blocks.iter().map(|&blocks| {
