@@ -57,14 +57,17 @@ impl InstanceExport {
     /// Calls it off on every shard. As [`Export::abort`].
     ///
     /// # Errors
-    /// [`NotOpen`]: it has been committed or aborted before.
+    /// [`NotOpen`]: it has been committed or aborted before. If the first shard's was called off by itself, as its content turned out bad,
+    /// the others are by this call.
     pub fn abort(&self) -> Result<(), NotOpen> {
-        self.first().abort()?;
-        for export in &self.shards[1..] {
-            // It may have been called off by itself, as its content turned out bad.
-            let _ = export.abort();
+        let first = self.first().abort();
+        if self.phase() == Phase::Aborted {
+            for export in &self.shards[1..] {
+                // It may have been called off by itself.
+                let _ = export.abort();
+            }
         }
-        Ok(())
+        first
     }
 
     /// A reader outside of this process has all of every shard. As [`Export::finish`].
@@ -73,7 +76,8 @@ impl InstanceExport {
     /// [`NotOpen`]: it has been committed or aborted before, an import reads it, or a lease is over; that aborts it on every shard.
     pub fn finish(&self) -> Result<(), NotOpen> {
         let over = |it: &Export| !it.is_readable() || it.phase() == Phase::Aborted;
-        if self.phase() == Phase::Offered && self.shards.iter().any(over) {
+        let is_open = matches!(self.phase(), Phase::Offered | Phase::Aborted);
+        if is_open && self.shards.iter().any(over) {
             self.abort()?;
             return Err(NotOpen::LeaseOver);
         }

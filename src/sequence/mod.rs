@@ -161,6 +161,11 @@ impl Sequences {
         self.registry.use_in_order();
     }
 
+    /// The sequence of a slot, which must be below the number of slots.
+    pub(crate) fn in_slot(&self, slot: usize) -> Option<Handle> {
+        self.registry.in_slot(slot)
+    }
+
     /// Blocks that admissions leave available.
     #[must_use]
     pub const fn watermark(&self) -> usize {
