@@ -72,6 +72,22 @@ pub(crate) struct FetchFigures {
     pub(crate) renewals_refused: u64,
 }
 
+impl FetchFigures {
+    /// Adds those of another engine.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.not_needed += other.not_needed;
+        self.begun += other.begun;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.aborted += other.aborted;
+        self.loaded_blocks += other.loaded_blocks;
+        self.loaded_tokens += other.loaded_tokens;
+        self.late_most = self.late_most.max(other.late_most);
+        self.load_steps += other.load_steps;
+        self.renewals_refused += other.renewals_refused;
+    }
+}
+
 /// What a step has brought to a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {

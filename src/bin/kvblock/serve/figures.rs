@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use kvblock::SequencesReport;
+use kvblock::{HitStatistics, SequencesReport};
 
 use super::fetch::FetchFigures;
 use super::job::{Ending, Job};
@@ -104,7 +104,7 @@ impl Figures {
     }
 }
 
-/// Admissions of a kind that the registry does not tell apart.
+/// What admissions of a kind looked up and found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lookups {
     pub(crate) requests: u64,
@@ -117,6 +117,22 @@ impl Lookups {
         self.requests += 1;
         self.queried += queried as u64;
         self.hit += hit as u64;
+    }
+
+    pub(crate) const fn extend(&mut self, statistics: &HitStatistics) {
+        self.requests += statistics.requests;
+        self.queried += statistics.queried;
+        self.hit += statistics.hit;
+    }
+
+    /// Positions that were found, of those looked up.
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn ratio(&self) -> f64 {
+        if self.queried == 0 {
+            0.0
+        } else {
+            self.hit as f64 / self.queried as f64
+        }
     }
 }
 
@@ -174,8 +190,39 @@ pub(crate) struct Outcome {
     pub(crate) fetched: FetchFigures,
     pub(crate) pinned: PinFigures,
     pub(crate) resized: Vec<Resized>,
-    /// What the registry and the pool say at the end.
-    pub(crate) report: SequencesReport,
+    /// What the registries and their pools say at the end: sums, and in their words.
+    pub(crate) totals: Totals,
+    pub(crate) reports: Vec<String>,
+}
+
+/// Sums over the registries and pools of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) preemptions: u64,
+    /// Lookups of first admissions, and of returns after a preemption.
+    pub(crate) first: Lookups,
+    pub(crate) returned: Lookups,
+    pub(crate) copies: u64,
+    pub(crate) adopted: u64,
+    pub(crate) reclaims: u64,
+    /// At the end: blocks that somebody or a fence holds, credits, sequences.
+    pub(crate) held: u64,
+    pub(crate) reserved: u64,
+    pub(crate) sequences: u64,
+}
+
+impl Totals {
+    pub(crate) const fn add(&mut self, report: &SequencesReport) {
+        self.preemptions += report.preemptions;
+        self.first.extend(&report.first);
+        self.returned.extend(&report.returned);
+        self.copies += report.copies;
+        self.adopted += report.adopted;
+        self.reclaims += report.pool.reclaims;
+        self.held += (report.pool.held + report.pool.quarantined) as u64;
+        self.reserved += report.pool.reserved as u64;
+        self.sequences += report.sequences as u64;
+    }
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@
 //! * `drafts`, `sessions`, `schedule`: guesses, and when requests arrive;
 //! * `memory`: the registry as an engine uses it;
 //! * `samples`, `figures`, `timeline`, `log`: what is noted;
-//! * `simulator` with `plan` and `settle`: one step after another; `tree`: the same for trees of thoughts;
+//! * `world`, `engine` with `plan` and `settle`: what engines share, and one engine's steps;
+//! * `simulator` with `place`: engines on one clock; `tree`: one engine for trees of thoughts;
 //! * `summary`, `sweep`: what is reported.
 
 mod drafts;
 mod draw;
+mod engine;
 mod fetch;
 mod figures;
 mod job;
@@ -20,6 +22,7 @@ mod log;
 mod memory;
 mod overlap;
 mod pins;
+mod place;
 mod plan;
 mod queue;
 mod resize;
@@ -35,6 +38,7 @@ mod summary;
 mod sweep;
 mod timeline;
 mod tree;
+mod world;
 
 use alloc::format;
 use alloc::string::String;

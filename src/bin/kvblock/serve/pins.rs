@@ -23,7 +23,17 @@ pub(crate) struct PinFigures {
     pub(crate) most: usize,
 }
 
-/// The pins of a run.
+impl PinFigures {
+    /// Adds those of another engine.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.pins += other.pins;
+        self.refused += other.refused;
+        self.given_up += other.given_up;
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// The pins of an engine.
 #[derive(Debug)]
 pub(crate) struct Pins {
     leases: Leases,

@@ -97,7 +97,7 @@ pub(crate) fn run(
         }
     }
     solver.log.figures.tree = Some(solver.tree);
-    solver.log.finish(solver.memory, Vec::new())
+    solver.log.finish(Vec::from([(solver.memory, Vec::new())]))
 }
 
 /// Few-shot prompts, which all problems share.
@@ -472,12 +472,12 @@ impl<'t> Solver<'t> {
         figures.computed += tokens as u64;
         figures.full_steps += u64::from(tokens == self.settings.token_budget);
         let running: Vec<_> = running.collect();
-        self.log.step(&self.memory, running.into_iter(), 0, tokens)
+        self.log.pass(&self.memory, running.into_iter(), 0, tokens)
     }
 
     fn end_step(&mut self) -> Result<(), Stop> {
         self.memory.end_step()?;
-        if self.log.audit_if_due(&self.memory) {
+        if self.log.audit_if_due(&self.memory, self.log.figures.steps) {
             Ok(())
         } else {
             Err(Stop::Inconsistent)

@@ -68,17 +68,17 @@ impl Summary {
         outcome: Outcome,
         elapsed_ms: u64,
     ) -> Self {
-        let (figures, report) = (&outcome.figures, &outcome.report);
+        let (figures, totals) = (&outcome.figures, &outcome.totals);
         Self {
             source: source.clone(),
             asked: Asked::new(settings),
-            requests: Requests::new(settings, figures, report),
+            requests: Requests::new(settings, figures, totals),
             speed: Speed::new(&outcome),
-            storage: Storage::new(settings.block_size, figures, report),
+            storage: Storage::new(settings.block_size, figures, totals),
             lifetimes: Lifetimes::new(settings, &outcome),
             tree: figures.tree,
             elapsed_ms,
-            reports: report.to_string(),
+            reports: outcome.reports.join("\n"),
             series: outcome.series,
         }
     }

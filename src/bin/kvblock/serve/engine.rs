@@ -1,0 +1,174 @@
+//! One engine: its memory, what runs in it, and its steps, one at a time.
+
+use alloc::vec::Vec;
+
+use kvblock::{Handle, Victim};
+
+use super::fetch::News;
+use super::memory::Memory;
+use super::queue::{Branch, Queue};
+use super::resize::Resizer;
+use super::running::Running;
+use super::settings::Settings;
+use super::step_time::Nanos;
+use super::world::World;
+use crate::failure::Failure;
+
+/// Where an engine is between two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// No step is under way, and none is planned.
+    Between,
+    /// A step is planned: the tokens that it may still compute, and whether somebody lost memory for it.
+    Planning { budget: usize, preempted: bool },
+    /// A step is under way.
+    Until(Nanos),
+}
+
+/// What became of a planned step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Launched {
+    /// It is under way.
+    Step,
+    /// Nothing was computed, and there is reason to plan anew.
+    Again,
+    /// There is nothing that can be computed.
+    Asleep,
+}
+
+/// An engine.
+pub(crate) struct Engine {
+    pub(super) memory: Memory,
+    /// The oldest first.
+    pub(super) running: Vec<Running>,
+    /// Who lost its memory here, and branches that there was none for: all older than any request that waits before the router.
+    pub(super) queue: Queue,
+    pub(super) resizer: Resizer,
+    pub(super) turn: Turn,
+    pub(super) steps: u64,
+    pub(super) scratch: Scratch,
+}
+
+/// Buffers that every step uses anew.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) batch: Vec<(Handle, usize)>,
+    pub(super) short: Vec<Handle>,
+    pub(super) order: Vec<Handle>,
+    pub(super) victims: Vec<Victim>,
+    pub(super) tokens: Vec<u32>,
+    pub(super) born: Vec<Running>,
+    pub(super) news: Vec<News>,
+}
+
+impl Engine {
+    pub(super) fn new(settings: &Settings) -> Result<Self, Failure> {
+        let memory = Memory::new(settings)?;
+        Ok(Self {
+            resizer: Resizer::new(memory.pool(), &settings.resizes)?,
+            memory,
+            running: Vec::new(),
+            queue: Queue::default(),
+            turn: Turn::Between,
+            steps: 0,
+            scratch: Scratch::default(),
+        })
+    }
+
+    /// Whether nothing runs here or waits for that.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.queue.is_empty()
+    }
+
+    pub(super) fn resize(&mut self, now: Nanos) -> Result<(), Failure> {
+        if self.resizer.act(self.memory.pool(), now)? {
+            self.memory.resized();
+        }
+        Ok(())
+    }
+
+    /// Begins to plan a step: positions for all that decode, then chunks of prompts.
+    pub(super) fn plan(&mut self, world: &mut World<'_>) -> Result<(), Failure> {
+        let mut budget = world.settings.token_budget;
+        let preempted = self.grow(world, &mut budget)?;
+        for running in &mut self.running {
+            running.plan_chunk(&mut budget);
+        }
+        self.turn = Turn::Planning { budget, preempted };
+        Ok(())
+    }
+
+    /// Tokens that a request which is admitted now may compute in the step that is planned, or in the one behind the step that is under
+    /// way; 0 if none is to be admitted.
+    pub(super) fn room(&self, settings: &Settings) -> usize {
+        if self.running.len() >= settings.max_sequences {
+            return 0;
+        }
+        match self.turn {
+            Turn::Between => 0,
+            Turn::Planning { preempted, .. } if preempted => 0,
+            Turn::Planning { budget, .. } => budget,
+            Turn::Until(_) => {
+                let later = self.running.iter().map(|it| it.prefill_left() - it.chunk);
+                settings.token_budget.saturating_sub(later.sum())
+            }
+        }
+    }
+
+    /// A branch has memory now, and takes its share of a step that is planned.
+    pub(super) fn enter(&mut self, mut running: Running) {
+        if let Turn::Planning { budget, .. } = &mut self.turn {
+            running.plan_chunk(budget);
+        }
+        let seniority = running.branch.seniority;
+        let at = self
+            .running
+            .partition_point(|other| other.branch.seniority < seniority);
+        self.running.insert(at, running);
+    }
+
+    /// Lets a branch wait for memory.
+    pub(super) fn wait(&mut self, branch: Branch) {
+        self.queue.push(branch);
+    }
+
+    /// Begins the step that was planned.
+    pub(super) fn launch(&mut self, world: &mut World<'_>) -> Result<Launched, Failure> {
+        let Turn::Planning { budget, preempted } = self.turn else {
+            return Ok(Launched::Step);
+        };
+        self.turn = Turn::Between;
+        let computed = world.settings.token_budget - budget;
+        if computed == 0 && preempted {
+            // Who lost memory is admitted from the next step on.
+            return Ok(Launched::Again);
+        }
+        if computed == 0 {
+            if !self.memory.fetches.is_under_way() {
+                // Copies under way, the device's last step, or pins may hold the last blocks.
+                let waits = !self.is_idle() && self.memory.wait()?;
+                return Ok(if waits {
+                    Launched::Again
+                } else {
+                    Launched::Asleep
+                });
+            }
+            self.memory.fetches.figures.load_steps += 1;
+        }
+        self.memory.launch();
+        let handles = self.running.iter().map(|running| running.handle);
+        world.log.figures.full_steps += u64::from(budget == 0);
+        let waiting = self.queue.len() + world.queue.len();
+        let took = world.log.step(&self.memory, handles, waiting, computed)?;
+        self.turn = Turn::Until(world.log.now().saturating_add(took));
+        Ok(Launched::Step)
+    }
+
+    /// The step that was under way is done.
+    pub(super) fn end_step(&mut self, world: &mut World<'_>) -> Result<(), Failure> {
+        self.turn = Turn::Between;
+        self.steps += 1;
+        self.settle(world)?;
+        self.memory.end_step()
+    }
+}
