@@ -5,8 +5,10 @@ use alloc::vec::Vec;
 use kvblock::{Handle, Victim};
 
 use super::fetch::News;
+use super::fleet::figures::EngineFigures;
+use super::fleet::timeline::InstanceSample;
 use super::memory::Memory;
-use super::queue::{Branch, Queue};
+use super::queue::{Branch, Prospects, Queue};
 use super::resize::Resizer;
 use super::running::Running;
 use super::settings::Settings;
@@ -36,8 +38,22 @@ pub(super) enum Launched {
     Asleep,
 }
 
+/// Whether an engine takes requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It loads its weights until then.
+    Starting(Nanos),
+    Ready,
+    /// It takes none, and ends those that it has.
+    Draining,
+    /// It had none any more.
+    Removed,
+}
+
 /// An engine.
 pub(crate) struct Engine {
+    pub(super) number: usize,
+    pub(super) stage: Stage,
     pub(super) memory: Memory,
     /// The oldest first.
     pub(super) running: Vec<Running>,
@@ -45,7 +61,11 @@ pub(crate) struct Engine {
     pub(super) queue: Queue,
     pub(super) resizer: Resizer,
     pub(super) turn: Turn,
-    pub(super) steps: u64,
+    /// Sequences that are being moved here; none of them runs.
+    pub(super) incoming: usize,
+    /// Alone it has not enough memory, and moves may hold some.
+    pub(super) in_straits: bool,
+    pub(super) figures: EngineFigures,
     pub(super) scratch: Scratch,
 }
 
@@ -62,15 +82,19 @@ pub(super) struct Scratch {
 }
 
 impl Engine {
-    pub(super) fn new(settings: &Settings) -> Result<Self, Failure> {
+    pub(super) fn new(settings: &Settings, number: usize) -> Result<Self, Failure> {
         let memory = Memory::new(settings)?;
         Ok(Self {
+            number,
+            stage: Stage::Ready,
+            incoming: 0,
+            in_straits: false,
+            figures: EngineFigures::default(),
             resizer: Resizer::new(memory.pool(), &settings.resizes)?,
             memory,
             running: Vec::new(),
             queue: Queue::default(),
             turn: Turn::Between,
-            steps: 0,
             scratch: Scratch::default(),
         })
     }
@@ -80,11 +104,26 @@ impl Engine {
         self.running.is_empty() && self.queue.is_empty()
     }
 
+    /// Whether it computes anything.
+    pub(super) const fn is_alive(&self) -> bool {
+        matches!(self.stage, Stage::Ready | Stage::Draining)
+    }
+
     pub(super) fn resize(&mut self, now: Nanos) -> Result<(), Failure> {
         if self.resizer.act(self.memory.pool(), now)? {
-            self.memory.resized();
+            self.memory.changed();
         }
         Ok(())
+    }
+
+    /// What an admission here can be compared with.
+    pub(super) fn prospects(&self) -> Prospects {
+        let (changes, available) = self.memory.prospects();
+        Prospects {
+            engine: self.number,
+            changes,
+            available,
+        }
     }
 
     /// Begins to plan a step: positions for all that decode, then chunks of prompts.
@@ -101,7 +140,9 @@ impl Engine {
     /// Tokens that a request which is admitted now may compute in the step that is planned, or in the one behind the step that is under
     /// way; 0 if none is to be admitted.
     pub(super) fn room(&self, settings: &Settings) -> usize {
-        if self.running.len() >= settings.max_sequences {
+        if self.stage != Stage::Ready
+            || self.running.len() + self.incoming >= settings.max_sequences
+        {
             return 0;
         }
         match self.turn {
@@ -127,9 +168,13 @@ impl Engine {
         self.running.insert(at, running);
     }
 
-    /// Lets a branch wait for memory.
-    pub(super) fn wait(&mut self, branch: Branch) {
-        self.queue.push(branch);
+    /// Lets a branch wait for memory, here if that is any use.
+    pub(super) fn wait(&mut self, world: &mut World<'_>, branch: Branch) {
+        if self.stage == Stage::Ready {
+            self.queue.push(branch);
+        } else {
+            world.queue.push(branch);
+        }
     }
 
     /// Begins the step that was planned.
@@ -144,31 +189,51 @@ impl Engine {
             return Ok(Launched::Again);
         }
         if computed == 0 {
-            if !self.memory.fetches.is_under_way() {
+            if !self.memory.is_loading() {
                 // Copies under way, the device's last step, or pins may hold the last blocks.
-                let waits = !self.is_idle() && self.memory.wait()?;
+                let may_wait = !self.is_idle() || world.settings.fleet.is_several();
+                let waits = may_wait && self.memory.wait()?;
                 return Ok(if waits {
                     Launched::Again
                 } else {
                     Launched::Asleep
                 });
             }
-            self.memory.fetches.figures.load_steps += 1;
+            if self.memory.fetches.is_under_way() {
+                self.memory.fetches.figures.load_steps += 1;
+            }
         }
         self.memory.launch();
         let handles = self.running.iter().map(|running| running.handle);
         world.log.figures.full_steps += u64::from(budget == 0);
         let waiting = self.queue.len() + world.queue.len();
         let took = world.log.step(&self.memory, handles, waiting, computed)?;
+        self.figures.busy = self.figures.busy.saturating_add(took);
+        self.figures.held_most = self.figures.held_most.max(self.memory.held());
         self.turn = Turn::Until(world.log.now().saturating_add(took));
         Ok(Launched::Step)
     }
 
-    /// The step that was under way is done.
+    /// The step that was under way is done; the device's part of it is still to be booked.
     pub(super) fn end_step(&mut self, world: &mut World<'_>) -> Result<(), Failure> {
         self.turn = Turn::Between;
-        self.steps += 1;
-        self.settle(world)?;
-        self.memory.end_step()
+        self.figures.steps += 1;
+        self.settle(world)
+    }
+
+    /// What it has at this instant.
+    pub(super) fn sample(&self) -> InstanceSample {
+        let pool = self.memory.pool().report();
+        InstanceSample {
+            instance: self.number,
+            running: self.running.len(),
+            waiting: self.queue.len(),
+            free: pool.free,
+            idle: pool.idle,
+            held: pool.held,
+            quarantined: pool.quarantined,
+            stranded: self.memory.stranded(),
+            duplicated: self.memory.duplicated(),
+        }
     }
 }

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use kvblock::{HitStatistics, SequencesReport};
 
 use super::fetch::FetchFigures;
+use super::fleet::figures::{FitsInTotal, InstanceEnd, MoveFigures};
+use super::fleet::timeline::FleetSample;
 use super::job::{Ending, Job};
 use super::memory::Tables;
 use super::pins::PinFigures;
@@ -68,6 +70,13 @@ pub(crate) struct Figures {
     pub(crate) audits: u64,
     /// The first inconsistency that an audit found; the run ends there.
     pub(crate) inconsistency: Option<String>,
+    /// Requests that waited although the free blocks of all instances were enough together, and those that were refused for ever
+    /// although all their blocks would be.
+    pub(crate) fits_now: FitsInTotal,
+    pub(crate) fits_ever: FitsInTotal,
+    pub(crate) moves: MoveFigures,
+    /// What moved sequences found where they came to; the registries count that among the returns.
+    pub(crate) moved: Lookups,
     /// Only of a trace of trees.
     pub(crate) tree: Option<TreeFigures>,
 }
@@ -105,7 +114,7 @@ impl Figures {
 }
 
 /// What admissions of a kind looked up and found.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookups {
     pub(crate) requests: u64,
     pub(crate) queried: u64,
@@ -190,9 +199,23 @@ pub(crate) struct Outcome {
     pub(crate) fetched: FetchFigures,
     pub(crate) pinned: PinFigures,
     pub(crate) resized: Vec<Resized>,
+    /// Each instance, and what there was over the time, if it is a fleet.
+    pub(crate) instances: Vec<InstanceEnd>,
+    pub(crate) fleet_series: Vec<FleetSample>,
     /// What the registries and their pools say at the end: sums, and in their words.
     pub(crate) totals: Totals,
     pub(crate) reports: Vec<String>,
+}
+
+impl Outcome {
+    /// The time that each instance was there, all together.
+    pub(crate) fn lifetimes(&self) -> Nanos {
+        let of = |it: &InstanceEnd| {
+            let end = it.figures.removed.unwrap_or(self.time);
+            end.saturating_sub(it.figures.ready.unwrap_or(end))
+        };
+        self.instances.iter().map(of).sum()
+    }
 }
 
 /// Sums over the registries and pools of a run.

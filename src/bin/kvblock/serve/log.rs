@@ -8,6 +8,8 @@ use kvblock::Handle;
 
 use super::fetch::FetchFigures;
 use super::figures::{Figures, Outcome, Totals};
+use super::fleet::figures::{EngineFigures, InstanceEnd};
+use super::fleet::timeline::FleetSample;
 use super::memory::Memory;
 use super::pins::PinFigures;
 use super::resize::Resized;
@@ -24,6 +26,8 @@ pub(crate) struct Log {
     timeline: Timeline,
     step_time: StepTime,
     audit_every: Option<u64>,
+    /// It has a time line of its own.
+    is_fleet: bool,
 }
 
 impl Log {
@@ -34,6 +38,7 @@ impl Log {
             timeline: Timeline::new(),
             step_time: settings.step_time,
             audit_every: settings.audit_every,
+            is_fleet: settings.fleet.asked,
         }
     }
 
@@ -76,7 +81,7 @@ impl Log {
         let now = self.clock.now().saturating_add(took);
         let most = &mut self.figures.quarantined_most;
         *most = (*most).max(memory.pool().quarantined());
-        if self.timeline.is_due(now) {
+        if !self.is_fleet && self.timeline.is_due(now) {
             let pool = memory.pool().report();
             let (loading, late) = memory.fetches.blocks();
             let sample = Sample {
@@ -108,7 +113,8 @@ impl Log {
         self.figures.inconsistency.is_none()
     }
 
-    fn audit(&mut self, memory: &Memory) {
+    /// Recounts everything.
+    pub(crate) fn audit(&mut self, memory: &Memory) {
         self.figures.audits += 1;
         // The first one is what matters.
         let found = memory.audit();
@@ -118,7 +124,8 @@ impl Log {
     /// Waits for what is under way, recounts a last time, and closes the book.
     pub(crate) fn finish(
         mut self,
-        engines: Vec<(Memory, Vec<Resized>)>,
+        engines: Vec<(Memory, Vec<Resized>, EngineFigures)>,
+        fleet_series: Vec<FleetSample>,
     ) -> Result<Outcome, Failure> {
         let mut outcome = Outcome {
             figures: Figures::default(),
@@ -128,15 +135,19 @@ impl Log {
             fetched: FetchFigures::default(),
             pinned: PinFigures::default(),
             resized: Vec::new(),
+            instances: Vec::new(),
+            fleet_series,
             totals: Totals::default(),
             reports: Vec::new(),
         };
-        for (mut memory, resized) in engines {
+        for (mut memory, resized, figures) in engines {
             memory.close()?;
             if self.figures.inconsistency.is_none() {
                 self.audit(&memory);
             }
             outcome.fetched.add(&memory.fetches.figures);
+            let late = &mut self.figures.moves.late_most;
+            *late = (*late).max(memory.moves.figures.late_most);
             if let Some(pins) = memory.pins() {
                 outcome.pinned.add(&pins.figures);
             }
@@ -144,6 +155,7 @@ impl Log {
             let report = memory.sequences().report();
             outcome.totals.add(&report);
             outcome.reports.push(report.to_string());
+            outcome.instances.push(InstanceEnd { figures, report });
         }
         outcome.figures = self.figures;
         outcome.series = self.timeline.into_samples();

@@ -17,6 +17,7 @@ mod draw;
 mod engine;
 mod fetch;
 mod figures;
+mod fleet;
 mod job;
 mod log;
 mod memory;
@@ -57,12 +58,15 @@ use crate::replay::{self, Rows, Workload};
 use crate::values::Watermark;
 use drafts::Drafts;
 use figures::Outcome;
+use fleet::settings::FleetSettings;
 use schedule::{Schedule, nanos};
 use sessions::{Place, Sessions};
 use settings::{FetchSettings, PinSettings, Settings, resizes, watermark};
 use simulator::Simulator;
 use summary::{Source, Summary};
 
+pub(crate) use fleet::phases::Phases;
+pub(crate) use fleet::settings::Placement;
 pub(crate) use settings::secret;
 
 /// Serves the trace, once for each block size, and reports.
@@ -137,6 +141,12 @@ fn check_rows(args: &ReplayArgs, rows: &Rows) -> Result<(), Failure> {
         (!serve.resize.is_empty(), requests, "--resize", "requests"),
         (serve.overlap, requests, "--overlap", "requests"),
         (serve.fetch.is_some(), requests, "--fetch", "requests"),
+        (
+            args.fleet.given().is_some(),
+            requests,
+            args.fleet.given().unwrap_or_default(),
+            "requests",
+        ),
     ] {
         if given && !fits {
             return Err(Failure::Input(format!(
@@ -200,6 +210,8 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
         )));
     }
     let blocks = args.blocks.map_or(8_192, usize::from);
+    let fleet = FleetSettings::of(args, blocks)?;
+    let blocks = fleet.usable();
     let first = Settings {
         blocks,
         block_size: sizes.first().copied().unwrap_or(16),
@@ -238,6 +250,7 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
                 None => blocks / 4,
             },
         }),
+        fleet,
         audit_every: args.audit_every.map(|every| every.get() as u64),
         seed: args.seed,
     };
@@ -246,24 +259,25 @@ fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
             "--accept says how often drafts are right, and there are none: name how many with --draft",
         )));
     }
+    let transfers = serve.fetch.is_some() || args.fleet.migrate;
     for (given, needed, option, needs) in [
         (
             serve.writers.is_some(),
-            serve.fetch.is_some(),
+            transfers,
             "--writers",
-            "--fetch",
+            "--fetch or --migrate",
         ),
         (
             serve.fetch_rate.is_some(),
-            serve.fetch.is_some(),
+            transfers,
             "--fetch-rate",
-            "--fetch",
+            "--fetch or --migrate",
         ),
         (
             serve.abort_transfers.is_some(),
-            serve.fetch.is_some(),
+            transfers,
             "--abort-transfers",
-            "--fetch",
+            "--fetch or --migrate",
         ),
         (
             serve.pin_budget.is_some(),

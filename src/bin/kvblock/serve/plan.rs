@@ -7,6 +7,7 @@ use alloc::format;
 use super::engine::Engine;
 use super::job::Ending;
 use super::queue::Branch;
+use super::running::Load;
 use super::world::World;
 use crate::failure::Failure;
 
@@ -23,7 +24,7 @@ impl Engine {
         for running in &mut self.running {
             running.grows = 0;
             running.chunk = 0;
-            if running.prefill_left() > 0 || *budget == 0 {
+            if running.prefill_left() > 0 || running.load == Load::Leaving || *budget == 0 {
                 continue;
             }
             let output = world.jobs[running.branch.request].output;
@@ -79,6 +80,7 @@ impl Engine {
                 continue;
             }
             let newer = self.running[at + 1..].iter().rev();
+            let newer = newer.filter(|running| running.load != Load::Leaving);
             self.scratch.order.clear();
             self.scratch
                 .order
@@ -95,7 +97,12 @@ impl Engine {
                 for newer in core::mem::take(&mut self.scratch.order) {
                     self.preempt(world, newer)?;
                 }
-            } else if !self.memory.wait()? {
+            } else if self.memory.wait()? {
+            } else if world.moves_hold {
+                self.running[at].grows = 0;
+                self.in_straits = true;
+                return Ok(());
+            } else {
                 // Alone, with all the memory there is.
                 return self.fail(world, at);
             }
@@ -116,11 +123,14 @@ impl Engine {
         let running = self.running.remove(at);
         self.memory.preempt(handle)?;
         world.log.figures.preemptions += 1;
-        self.wait(Branch {
-            returning: true,
-            joins: false,
-            ..running.branch
-        });
+        self.wait(
+            world,
+            Branch {
+                returning: true,
+                joins: false,
+                ..running.branch
+            },
+        );
         Ok(())
     }
 
@@ -131,7 +141,7 @@ impl Engine {
         self.cut_off(world, &running.branch, Ending::Failed)
     }
 
-    /// Ends a request before its time, with all its branches, wherever they are.
+    /// Ends a request before its time, with all its branches here and before the router.
     pub(super) fn cut_off(
         &mut self,
         world: &mut World<'_>,
@@ -139,6 +149,16 @@ impl Engine {
         ending: Ending,
     ) -> Result<(), Failure> {
         world.queue.remove_request(branch.seniority.arrived);
+        self.drop_request(branch)?;
+        if world.jobs[branch.request].branches > 1 {
+            world.cut.push(*branch);
+        }
+        world.end(branch.request, ending);
+        Ok(())
+    }
+
+    /// Lets go of all branches of a request that are here.
+    pub(super) fn drop_request(&mut self, branch: &Branch) -> Result<(), Failure> {
         self.queue.remove_request(branch.seniority.arrived);
         for running in &self.running {
             if running.branch.request == branch.request && !running.ended {
@@ -147,7 +167,6 @@ impl Engine {
         }
         self.running
             .retain(|running| running.branch.request != branch.request);
-        world.end(branch.request, ending);
         Ok(())
     }
 }

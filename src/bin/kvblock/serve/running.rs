@@ -11,6 +11,8 @@ pub(crate) enum Load {
     UnderWay,
     /// It failed, and there is no memory yet to compute them instead.
     Failed,
+    /// All of it is being moved to another instance.
+    Leaving,
 }
 
 /// A branch with its sequence, and what the step at hand does with it.
@@ -55,7 +57,7 @@ impl Running {
     pub(crate) fn plan_chunk(&mut self, budget: &mut usize) {
         self.chunk = match self.load {
             Load::None => self.prefill_left().min(*budget),
-            Load::UnderWay | Load::Failed => 0,
+            Load::UnderWay | Load::Failed | Load::Leaving => 0,
         };
         *budget -= self.chunk;
     }

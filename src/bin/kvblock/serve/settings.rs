@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::drafts::Drafts;
+use super::fleet::settings::FleetSettings;
 use super::step_time::{Nanos, StepTime};
 use crate::failure::Failure;
 use crate::values::{BudgetArg, GrowthArg, ResizeArg, Share, Slo, Watermark};
@@ -64,6 +65,7 @@ pub(crate) struct Settings {
     pub(crate) overlap: bool,
     pub(crate) fetch: FetchSettings,
     pub(crate) pins: Option<PinSettings>,
+    pub(crate) fleet: FleetSettings,
     pub(crate) audit_every: Option<u64>,
     pub(crate) seed: u64,
 }
@@ -253,6 +255,7 @@ pub(crate) mod tests {
                 aborted: Share::NONE,
             },
             pins: None,
+            fleet: FleetSettings::one(8_192),
             audit_every: None,
             seed: 0,
         }

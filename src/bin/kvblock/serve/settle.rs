@@ -79,6 +79,7 @@ impl Engine {
     fn prefilled(&mut self, world: &mut World<'_>, running: &mut Running) -> Result<(), Failure> {
         running.computed += running.chunk;
         world.log.figures.computed += running.chunk as u64;
+        self.figures.computed_tokens += running.chunk as u64;
         self.memory
             .computed_prompt(running.handle, running.computed)?;
         let job = &mut world.jobs[running.branch.request];
@@ -127,6 +128,7 @@ impl Engine {
         self.memory.computed(running.handle, running.computed)?;
 
         world.log.figures.computed += (1 + accepted) as u64;
+        self.figures.computed_tokens += (1 + accepted) as u64;
         world.log.figures.drafts += drafts as u64;
         world.log.figures.rejected_drafts += (drafts - accepted) as u64;
         self.gain(world, running, 1 + accepted)
@@ -155,6 +157,7 @@ impl Engine {
         }
         branch.generated += tokens as u64;
         world.log.figures.generated += tokens as u64;
+        self.figures.generated_tokens += tokens as u64;
         if branch.generated >= job.output {
             self.complete(world, running)?;
         }
@@ -208,7 +211,7 @@ impl Engine {
                 self.gain(world, &mut child, 1)?;
                 self.scratch.born.push(child);
             } else {
-                self.wait(branch);
+                self.wait(world, branch);
             }
         }
         let figures = &mut world.log.figures;

@@ -14,12 +14,17 @@
 //! ends.
 
 use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use kvblock::trace::Request;
 
-use super::engine::{Engine, Launched, Turn};
+use super::engine::{Engine, Launched, Stage, Turn};
 use super::figures::Outcome;
+use super::fleet::moves::Move;
+use super::fleet::placement::Router;
+use super::fleet::scale::Plan;
+use super::fleet::timeline::FleetTimeline;
 use super::schedule::Schedule;
 use super::settings::Settings;
 use super::step_time::Nanos;
@@ -29,7 +34,14 @@ use crate::failure::Failure;
 /// Engines that serve the requests of a trace.
 pub(crate) struct Simulator<'t> {
     pub(super) world: World<'t>,
+    /// By their numbers.
     pub(super) engines: Vec<Engine>,
+    pub(super) router: Router,
+    pub(super) plan: Plan,
+    pub(super) moves: Vec<Move>,
+    /// The new instance, until it holds about as much as the others.
+    pub(super) filled: Option<usize>,
+    timeline: FleetTimeline,
 }
 
 impl<'t> Simulator<'t> {
@@ -41,9 +53,19 @@ impl<'t> Simulator<'t> {
         schedule: Schedule,
         on_end: &'t mut dyn FnMut(),
     ) -> Result<Self, Failure> {
+        let engines = (0..settings.fleet.instances).map(|number| {
+            let mut engine = Engine::new(settings, number)?;
+            engine.figures.ready = Some(0);
+            Ok(engine)
+        });
         Ok(Self {
-            engines: Vec::from([Engine::new(settings)?]),
+            engines: engines.collect::<Result<_, Failure>>()?,
             world: World::new(settings, requests, id_tokens, schedule, on_end),
+            router: Router::new(settings.fleet.placement),
+            plan: Plan::new(&settings.fleet),
+            moves: Vec::new(),
+            filled: None,
+            timeline: FleetTimeline::new(),
         })
     }
 
@@ -51,6 +73,7 @@ impl<'t> Simulator<'t> {
     pub(crate) fn run(mut self) -> Result<Outcome, Failure> {
         loop {
             self.world.arrive();
+            self.change()?;
             let now = self.world.log.now();
             for engine in &mut self.engines {
                 engine.memory.tick(now);
@@ -63,9 +86,11 @@ impl<'t> Simulator<'t> {
                 self.world.log.jump(next);
                 continue;
             }
-            self.plan()?;
+            self.begin_moves()?;
+            self.plan_steps()?;
             self.admit()?;
             if self.launch()? {
+                self.sample();
                 if let Some(next) = self.next_at() {
                     self.world.log.jump(next);
                     self.settle()?;
@@ -82,10 +107,11 @@ impl<'t> Simulator<'t> {
 
     /// Whether nothing runs and nothing waits.
     fn is_idle(&self) -> bool {
-        self.world.queue.is_empty() && self.engines.iter().all(Engine::is_idle)
+        let is_idle = |it: &Engine| it.is_idle() && it.turn == Turn::Between;
+        self.world.queue.is_empty() && self.engines.iter().all(is_idle)
     }
 
-    /// The devices get done before the next request comes. Gives when that is.
+    /// The devices get done before the next request comes. Gives when that is, or a change before it.
     fn rest(&mut self) -> Result<Option<Nanos>, Failure> {
         let now = self.world.log.now();
         for engine in &mut self.engines {
@@ -96,16 +122,32 @@ impl<'t> Simulator<'t> {
             return Ok(None);
         };
         let resizes = self.engines.iter().filter_map(|it| it.resizer.next_at());
-        Ok(resizes.chain([next]).min())
+        Ok(resizes.chain(self.next_change()).chain([next]).min())
     }
 
-    fn plan(&mut self) -> Result<(), Failure> {
-        for engine in &mut self.engines {
-            if engine.turn == Turn::Between {
+    fn plan_steps(&mut self) -> Result<(), Failure> {
+        for at in 0..self.engines.len() {
+            let engine = &mut self.engines[at];
+            if engine.turn == Turn::Between && engine.is_alive() {
                 engine.plan(&mut self.world)?;
+                self.drop_cut()?;
             }
         }
-        Ok(())
+        self.relieve()
+    }
+
+    /// Ends the branches that requests have in other engines than the one that ended them.
+    pub(super) fn drop_cut(&mut self) -> Result<(), Failure> {
+        let cut = core::mem::take(&mut self.world.cut);
+        if self.engines.len() < 2 {
+            return Ok(());
+        }
+        for branch in cut {
+            for engine in &mut self.engines {
+                engine.drop_request(&branch)?;
+            }
+        }
+        self.forget_ended()
     }
 
     /// Begins the steps that were planned; false if some engine is to plan anew before time passes.
@@ -114,19 +156,29 @@ impl<'t> Simulator<'t> {
         for engine in &mut self.engines {
             if engine.launch(&mut self.world)? == Launched::Again {
                 passes = false;
-                self.world.log.audit_if_due(&engine.memory, engine.steps);
+                self.world
+                    .log
+                    .audit_if_due(&engine.memory, engine.figures.steps);
             }
         }
         Ok(passes)
     }
 
-    /// When the next step ends; `None` if none is under way.
+    /// When something happens next: a step ends, or, if somebody has nothing to do, a request comes; or the fleet changes. `None` if no
+    /// step is under way.
     fn next_at(&self) -> Option<Nanos> {
         let ends = self.engines.iter().filter_map(|engine| match engine.turn {
             Turn::Until(at) => Some(at),
             Turn::Between | Turn::Planning { .. } => None,
         });
-        ends.min()
+        let first = ends.min()?;
+        let waits = |it: &Engine| it.stage == Stage::Ready && it.turn == Turn::Between;
+        let arrival = match self.engines.iter().any(waits) {
+            true => self.world.schedule.next_at(),
+            false => None,
+        };
+        let others = arrival.into_iter().chain(self.next_change());
+        others.chain([first]).min()
     }
 
     /// Books the steps that end now.
@@ -138,32 +190,52 @@ impl<'t> Simulator<'t> {
                 continue;
             }
             engine.end_step(&mut self.world)?;
-            self.world.log.audit_if_due(&engine.memory, engine.steps);
+            self.drop_cut()?;
+            self.load_moves(at)?;
+            let engine = &mut self.engines[at];
+            engine.memory.end_step()?;
+            self.world
+                .log
+                .audit_if_due(&engine.memory, engine.figures.steps);
         }
         Ok(())
     }
 
     /// Nothing can be computed: that is so if all has just ended, or if copies under way, the devices' last steps, or pins hold the last
-    /// blocks.
+    /// blocks, or if requests wait for an instance.
     fn unblock(&mut self) -> Result<(), Failure> {
         let mut goes_on = self.is_idle();
         for engine in &mut self.engines {
             goes_on = goes_on || engine.memory.wait()?;
-            self.world.log.audit_if_due(&engine.memory, engine.steps);
+            self.world
+                .log
+                .audit_if_due(&engine.memory, engine.figures.steps);
         }
         if goes_on {
             return Ok(());
         }
+        if let Some(next) = self.next_change() {
+            self.world.log.jump(next);
+            return Ok(());
+        }
         let waiting: usize = self.engines.iter().map(|engine| engine.queue.len()).sum();
         let reports = self.engines.iter().map(|it| it.memory.pool().report());
+        let reports: Vec<_> = reports.map(|report| report.to_string()).collect();
         Err(Failure::Defect(format!(
             "{} requests wait for memory that nobody holds:\n{}",
             self.world.queue.len() + waiting,
-            reports
-                .map(|report| format!("{report}"))
-                .collect::<Vec<_>>()
-                .join("\n")
+            reports.join("\n")
         )))
+    }
+
+    /// Notes what the instances of a fleet have.
+    fn sample(&mut self) {
+        let now = self.world.log.now();
+        if self.world.settings.fleet.asked && self.timeline.is_due(now) {
+            let instances = self.engines.iter().filter(|it| it.stage != Stage::Removed);
+            let instances = instances.map(Engine::sample).collect();
+            self.timeline.add(now, self.world.queue.len(), instances);
+        }
     }
 
     fn finish(self) -> Result<Outcome, Failure> {
@@ -171,9 +243,10 @@ impl<'t> Simulator<'t> {
         let now = self.world.log.now();
         let engines = self.engines.into_iter().map(|engine| {
             let resized = engine.resizer.finish(engine.memory.pool(), now)?;
-            Ok((engine.memory, resized))
+            Ok((engine.memory, resized, engine.figures))
         });
         let engines = engines.collect::<Result<_, Failure>>()?;
-        self.world.log.finish(engines)
+        let series = self.timeline.into_samples();
+        self.world.log.finish(engines, series)
     }
 }

@@ -24,6 +24,7 @@ use kvblock::{Admit, Handle, Namespace, Prompt};
 use serde::Serialize;
 
 use super::figures::Outcome;
+use super::fleet::figures::EngineFigures;
 use super::log::Log;
 use super::memory::{Fork, Memory};
 use super::settings::Settings;
@@ -97,7 +98,12 @@ pub(crate) fn run(
         }
     }
     solver.log.figures.tree = Some(solver.tree);
-    solver.log.finish(Vec::from([(solver.memory, Vec::new())]))
+    let figures = EngineFigures {
+        ready: Some(0),
+        ..EngineFigures::default()
+    };
+    let only = (solver.memory, Vec::new(), figures);
+    solver.log.finish(Vec::from([only]), Vec::new())
 }
 
 /// Few-shot prompts, which all problems share.

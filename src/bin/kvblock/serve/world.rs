@@ -13,6 +13,7 @@ use super::queue::{Branch, Queue, Seniority};
 use super::schedule::Schedule;
 use super::settings::Settings;
 use crate::failure::Failure;
+use crate::values::GrowthArg;
 
 /// The requests of a trace on their way.
 pub(crate) struct World<'t> {
@@ -26,6 +27,10 @@ pub(crate) struct World<'t> {
     /// Requests that no engine has taken.
     pub(super) queue: Queue,
     pub(super) log: Log,
+    /// Requests of several branches that ended before their time in one engine; the others may have some.
+    pub(super) cut: Vec<Branch>,
+    /// Whether blocks are held for moves, somewhere.
+    pub(super) moves_hold: bool,
     on_end: &'t mut dyn FnMut(),
 }
 
@@ -62,6 +67,8 @@ impl<'t> World<'t> {
             schedule,
             queue: Queue::default(),
             log: Log::new(settings),
+            cut: Vec::new(),
+            moves_hold: false,
             on_end,
         }
     }
@@ -102,20 +109,54 @@ impl<'t> World<'t> {
         self.jobs[branch.request].input.saturating_add(generated)
     }
 
+    /// The first `positions` tokens of a branch: its prompt, and what it has generated.
+    pub(super) fn text(&self, branch: &Branch, positions: usize) -> Result<Vec<u32>, Failure> {
+        let (index, input) = (branch.request as u64, self.jobs[branch.request].input);
+        let mut tokens = Vec::new();
+        let whose = (index, branch.seniority.branch);
+        let filled = self
+            .content
+            .fill(&self.requests[branch.request], index, input, &mut tokens)
+            .and_then(|()| {
+                let generated = positions.saturating_sub(input);
+                self.content.answer(whose, 0, generated, &mut tokens)
+            });
+        filled.map_err(|error| Failure::Input(format!("the tokens of a move: {error}")))?;
+        Ok(tokens)
+    }
+
     /// Tokens that a branch still gets.
     pub(super) fn left(&self, branch: &Branch) -> usize {
         let left = self.jobs[branch.request].output - branch.generated;
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 
-    /// There is no memory now for a branch that could be computed.
-    pub(super) fn note_wait(&mut self, head: &Branch) {
-        self.log.figures.short_steps += 1;
+    /// Blocks of what a branch comes back with.
+    pub(super) fn blocks_at_least(&self, branch: &Branch) -> usize {
+        self.length(branch).div_ceil(self.settings.block_size)
+    }
+
+    /// The same with what is promised to it.
+    pub(super) fn blocks_promised(&self, branch: &Branch) -> usize {
+        let (length, left) = (self.length(branch), self.left(branch));
+        match self.settings.growth {
+            GrowthArg::Cap => length
+                .saturating_add(left)
+                .div_ceil(self.settings.block_size),
+            GrowthArg::Ahead(blocks) => self.blocks_at_least(branch).saturating_add(blocks),
+            GrowthArg::OnDemand => self.blocks_at_least(branch),
+        }
+    }
+
+    /// There is no memory now for a branch that could be computed; true if it waits for the first time.
+    pub(super) fn note_wait(&mut self, head: &Branch) -> bool {
         let job = &mut self.jobs[head.request];
-        if !head.returning && !job.waited {
+        let is_first = !head.returning && !job.waited;
+        if is_first {
             job.waited = true;
             self.log.figures.refused_shortfall += 1;
         }
+        is_first
     }
 
     /// All positions that the request comes to count, whatever it had when it was lost.

@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::figures::Outcome;
+use super::fleet::summary::FleetSummary;
 use super::settings::Settings;
 use super::timeline::{self, Sample};
 use super::tree::TreeFigures;
@@ -55,7 +56,11 @@ pub(crate) struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<TreeFigures>,
     elapsed_ms: u64,
-    series: Vec<Sample>,
+    /// Of one engine alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<Vec<Sample>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<FleetSummary>,
     /// The registry's and the pool's own reports.
     #[serde(skip)]
     reports: String,
@@ -69,6 +74,7 @@ impl Summary {
         elapsed_ms: u64,
     ) -> Self {
         let (figures, totals) = (&outcome.figures, &outcome.totals);
+        let fleet = FleetSummary::new(settings, &outcome);
         Self {
             source: source.clone(),
             asked: Asked::new(settings),
@@ -78,8 +84,9 @@ impl Summary {
             lifetimes: Lifetimes::new(settings, &outcome),
             tree: figures.tree,
             elapsed_ms,
-            reports: outcome.reports.join("\n"),
-            series: outcome.series,
+            reports: reports(&outcome.reports),
+            series: fleet.is_none().then_some(outcome.series),
+            fleet,
         }
     }
 
@@ -110,8 +117,16 @@ impl Summary {
         rows.push(count("time", self.elapsed_ms, "ms"));
         write_rows(&rows, out)?;
         self.lifetimes.write_resizes(out)?;
+        if let Some(fleet) = &self.fleet {
+            fleet.write(out)?;
+        }
         writeln!(out, "\nOver the time:")?;
-        timeline::write(&self.series, out)?;
+        if let Some(series) = &self.series {
+            timeline::write(series, out)?;
+        }
+        if let Some(fleet) = &self.fleet {
+            fleet.write_series(out)?;
+        }
         writeln!(out, "\nAt the end:\n{}", self.reports.trim_end())
     }
 
@@ -155,6 +170,20 @@ impl Summary {
             }
         }
         (!found.is_empty()).then(|| found.join("; "))
+    }
+}
+
+/// What the registries say; of several, which one says it.
+fn reports(all: &[String]) -> String {
+    match all {
+        [only] => only.clone(),
+        all => {
+            let all = all.iter().enumerate();
+            let all: Vec<_> = all
+                .map(|(number, it)| format!("Instance {number}:\n{}", it.trim_end()))
+                .collect();
+            all.join("\n")
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Requests {
 impl Requests {
     #[expect(clippy::cast_precision_loss, reason = "figures to read")]
     pub(super) fn new(settings: &Settings, figures: &Figures, totals: &Totals) -> Self {
-        let joined = figures.joined;
+        let (joined, moved) = (figures.joined, figures.moved);
         Self {
             requests: figures.arrived,
             completed: figures.completed,
@@ -49,11 +49,11 @@ impl Requests {
                 positions => settings.blocks_for(positions),
             },
             preemptions: totals.preemptions,
-            returns: totals.returned.requests - joined.requests,
+            returns: totals.returned.requests - joined.requests - moved.requests,
             hit_ratio: totals.first.ratio(),
             returned_hit_ratio: per(
-                (totals.returned.hit - joined.hit) as f64,
-                (totals.returned.queried - joined.queried) as f64,
+                (totals.returned.hit - joined.hit - moved.hit) as f64,
+                (totals.returned.queried - joined.queried - moved.queried) as f64,
             ),
             queried_positions: totals.first.queried,
             hit_positions: totals.first.hit,

@@ -3,21 +3,24 @@
 //!
 //! Beside the sequences, blocks are held by the device's last step (`overlap`), by writers (`fetch`), and by pins.
 
+pub(crate) mod moves;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use kvblock::{
     Admit, AdmitError, AppendError, BlockPool, BranchError, Contents, CopyTicket, Handle, Holder,
-    ImportError, Incoming, Refused, Sequences, Step, TruncateAfterError, TruncateError, Victim,
+    ImportError, Incoming, Leases, Refused, Sequences, Step, TruncateAfterError, TruncateError,
+    Victim,
 };
 
-use super::fetch::{Fate, Fetches, News};
-use super::overlap::Overlap;
-use super::pins::Pins;
-use super::settings::Settings;
-use super::step_time::Nanos;
 use crate::failure::{Failure, cannot_fail};
+use crate::serve::fetch::{Fate, Fetches, News};
+use crate::serve::overlap::Overlap;
+use crate::serve::pins::Pins;
+use crate::serve::settings::Settings;
+use crate::serve::step_time::Nanos;
 
 /// What an append or an admission lacks.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,13 @@ pub(crate) struct Entered {
     pub(crate) loads: bool,
 }
 
+/// What an admission would find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) hit: usize,
+    pub(crate) available: usize,
+}
+
 /// The pool, its registry, and the copies under way.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -49,6 +59,10 @@ pub(crate) struct Memory {
     changes: u64,
     overlap: Overlap,
     pub(crate) fetches: Fetches,
+    /// Moves to this memory.
+    pub(crate) moves: Fetches,
+    /// What is offered to be moved away.
+    exports: Option<Leases>,
     pins: Option<Pins>,
 }
 
@@ -91,6 +105,11 @@ impl Memory {
         Ok(Self {
             overlap,
             fetches: Fetches::new(settings.fetch, settings.seed),
+            moves: Fetches::new(settings.fetch, settings.seed),
+            exports: match settings.fleet.migrate {
+                true => Some(moves::exports(&sequences)?),
+                false => None,
+            },
             pins: pins.transpose()?,
             sequences,
             step: Step::default(),
@@ -124,14 +143,27 @@ impl Memory {
         self.pins.as_ref()
     }
 
-    /// The pool has another size.
-    pub(crate) const fn resized(&mut self) {
+    /// An admission that was refused may be granted now.
+    pub(crate) const fn changed(&mut self) {
         self.changes += 1;
     }
 
     /// Whether the registry has room for another sequence.
     pub(crate) fn has_slot(&self, max_sequences: usize) -> bool {
         self.sequences.len() < max_sequences
+    }
+
+    /// What an admission would cost, or why it would be refused.
+    pub(crate) fn check(&self, admit: &Admit<'_>) -> Result<Result<Room, Refused>, Failure> {
+        let block_size = self.pool().block_size();
+        match self.sequences.check(admit) {
+            Ok(cost) => Ok(Ok(Room {
+                hit: (cost.hit_held + cost.hit_idle) * block_size,
+                available: self.pool().available(),
+            })),
+            Err(AdmitError::Refused(refused)) => Ok(Err(refused)),
+            Err(other) => Err(cannot_fail("check")(other)),
+        }
     }
 
     /// Admits a sequence, or says why not now or never.
@@ -167,6 +199,11 @@ impl Memory {
             hit: imported.hit,
             loads,
         }))
+    }
+
+    /// Whether some writer has not answered.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.fetches.is_under_way() || self.moves.is_under_way()
     }
 
     /// A step passes for the writers; adds what it brings.
@@ -327,6 +364,7 @@ impl Memory {
     pub(crate) fn release(&mut self, handle: Handle) -> Result<(), Failure> {
         self.changes += 1;
         self.fetches.give_up(handle);
+        self.moves.give_up(handle);
         if let Some((lane, fence)) = self.overlap.fenced() {
             let released = self.sequences.release_after(handle, lane, fence);
             return released.map_err(cannot_fail("release_after"));
@@ -339,6 +377,7 @@ impl Memory {
     pub(crate) fn preempt(&mut self, handle: Handle) -> Result<(), Failure> {
         self.changes += 1;
         self.fetches.give_up(handle);
+        self.moves.give_up(handle);
         if let Some((lane, fence)) = self.overlap.fenced() {
             let preempted = self.sequences.preempt_after(handle, lane, fence);
             return preempted.map_err(cannot_fail("preempt_after"));
@@ -389,6 +428,7 @@ impl Memory {
         let device = self.wait_for_device()?;
         Ok(device
             || self.fetches.wait_for_late()?
+            || self.moves.wait_for_late()?
             || self.pins.as_mut().is_some_and(Pins::give_up_one))
     }
 
@@ -402,6 +442,7 @@ impl Memory {
     /// Nothing happens for a while: who is late answers, and the device is done.
     pub(crate) fn idle(&mut self) -> Result<(), Failure> {
         self.overlap.wait();
+        self.moves.wait_for_late()?;
         self.fetches.wait_for_late().map(drop)
     }
 
@@ -409,6 +450,7 @@ impl Memory {
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         self.wait_for_device()?;
         self.fetches.wait_for_late()?;
+        self.moves.wait_for_late()?;
         if let Some(pins) = &mut self.pins {
             pins.end_all();
         }
@@ -431,6 +473,7 @@ impl Memory {
     pub(crate) fn audit(&self) -> Option<String> {
         let mut others: Vec<&dyn Holder> = Vec::new();
         others.extend(self.overlap.lane().map(|lane| lane as &dyn Holder));
+        others.extend(self.exports.as_ref().map(|it| it as &dyn Holder));
         others.extend(self.pins.as_ref().map(|pins| pins.leases() as &dyn Holder));
         self.sequences
             .audit(&others)

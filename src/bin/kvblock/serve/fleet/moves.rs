@@ -1,0 +1,324 @@
+//! Running sequences that change their instance.
+//!
+//! A move begins between two steps of its source: the sequence is offered there, blocks are taken at the destination, and writers fill
+//! them while both instances serve others. The sequence itself pauses. When all is there the destination goes on with it and the source
+//! lets go; a move that is aborted midway leaves it to the source, and its blocks at the destination wait for the writers.
+//!
+//! One sequence at a time leaves an instance, so that the others go on.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use kvblock::{Admit, Export, Handle, Prompt};
+
+use crate::failure::Failure;
+use crate::serve::draw::{Purpose, draw};
+use crate::serve::engine::{Stage, Turn};
+use crate::serve::fetch::{Fate, News};
+use crate::serve::running::{Load, Running};
+use crate::serve::simulator::Simulator;
+use crate::serve::step_time::Nanos;
+
+/// A move under way.
+#[derive(Debug)]
+pub(crate) struct Move {
+    from: usize,
+    to: usize,
+    /// The sequence at both ends.
+    source: Handle,
+    destination: Handle,
+    export: Export,
+    /// When it paused.
+    since: Nanos,
+}
+
+/// How a move ends without success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// As its fate is.
+    Aborted,
+    /// Memory is short, or the request has ended.
+    CalledOff,
+}
+
+impl Simulator<'_> {
+    /// Begins the moves that are wanted, from instances that are between two steps.
+    pub(in crate::serve) fn begin_moves(&mut self) -> Result<(), Failure> {
+        if !self.world.settings.fleet.migrate {
+            return Ok(());
+        }
+        for from in 0..self.engines.len() {
+            let busy = self.moves.iter().any(|it| it.from == from);
+            if busy || self.engines[from].turn != Turn::Between {
+                continue;
+            }
+            match self.engines[from].stage {
+                Stage::Draining => self.empty(from)?,
+                Stage::Ready => self.even_out(from)?,
+                Stage::Starting(_) | Stage::Removed => {}
+            }
+        }
+        self.note_moves();
+        Ok(())
+    }
+
+    /// Moves a sequence from the fullest instance to the new one, if that brings them nearer to each other.
+    fn even_out(&mut self, from: usize) -> Result<(), Failure> {
+        let Some(to) = self.filled.filter(|to| *to != from) else {
+            return Ok(());
+        };
+        let held = |at: usize| self.engines[at].memory.held();
+        let others = self.engines.iter().filter(|it| it.stage == Stage::Ready);
+        let fullest = others.map(|it| it.memory.held()).max();
+        if fullest > Some(held(from)) || self.moves.iter().any(|it| it.to == to) {
+            return Ok(());
+        }
+        let most = held(from).saturating_sub(held(to)) / 2;
+        for (blocks, handle) in self.movable(from)? {
+            if blocks <= most && self.begin(from, to, handle)? {
+                return Ok(());
+            }
+        }
+        // They are as even as whole sequences make them.
+        if self.engines[from]
+            .running
+            .iter()
+            .all(|it| it.prefill_left() == 0)
+        {
+            self.filled = None;
+        }
+        Ok(())
+    }
+
+    /// Moves a sequence away from an instance that is drained, to whoever has the most room.
+    fn empty(&mut self, from: usize) -> Result<(), Failure> {
+        let ready = self.engines.iter().filter(|it| it.stage == Stage::Ready);
+        let mut to: Vec<_> = ready
+            .map(|it| (it.memory.pool().available(), it.number))
+            .collect();
+        to.sort_unstable_by_key(|(available, number)| (core::cmp::Reverse(*available), *number));
+        for (_, handle) in self.movable(from)? {
+            for (_, to) in &to {
+                if self.begin(from, *to, handle)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The sequences of an instance that can be moved, those with the most blocks first.
+    fn movable(&self, from: usize) -> Result<Vec<(usize, Handle)>, Failure> {
+        let engine = &self.engines[from];
+        let decoding = engine.running.iter().filter(|running| {
+            running.load == Load::None && running.prefill_left() == 0 && !running.ended
+        });
+        let mut found = Vec::new();
+        for running in decoding {
+            found.push((engine.memory.blocks_of(running.handle)?, running.handle));
+        }
+        // Stable: of equals the oldest.
+        found.sort_by_key(|(blocks, _)| core::cmp::Reverse(*blocks));
+        Ok(found)
+    }
+
+    /// Begins a move; false if one of the two cannot take part now.
+    fn begin(&mut self, from: usize, to: usize, handle: Handle) -> Result<bool, Failure> {
+        let settings = self.world.settings;
+        let world = &mut self.world;
+        let target = &self.engines[to];
+        if target.running.len() + target.incoming >= settings.max_sequences {
+            return Ok(false);
+        }
+        let those = |running: &&Running| running.handle == handle;
+        let Some(running) = self.engines[from].running.iter().find(those).copied() else {
+            return Ok(false);
+        };
+        let number = world.log.figures.moves.begun;
+        let source = &mut self.engines[from].memory;
+        let Some(export) = source.export(handle, &world.namespace, number)? else {
+            return Ok(false);
+        };
+        let branch = running.branch;
+        let tokens = world.text(&branch, running.positions)?;
+        let admit = Admit::new(
+            Prompt::new(&world.namespace, &tokens),
+            settings.growth.of(world.left(&branch)),
+        )
+        .budget(settings.budget.into())
+        .returning(true)
+        .label(branch.request as u64);
+        let target = &mut self.engines[to];
+        let Some(arriving) = target.memory.take_in(&admit, &export)? else {
+            export
+                .abort()
+                .map_err(crate::failure::cannot_fail("abort"))?;
+            return Ok(false);
+        };
+        let (destination, blocks) = (arriving.handle, arriving.blocks);
+        let figures = &mut world.log.figures;
+        figures.moves.begun += 1;
+        figures.moves.written_blocks += blocks as u64;
+        figures.moves.found_blocks += (arriving.hit / settings.block_size) as u64;
+        figures.moved.add(running.positions, arriving.hit);
+        target.figures.moved.add(running.positions, arriving.hit);
+        target.incoming += 1;
+        let fate = if settings.fetch.aborted.contains(draw(
+            settings.seed,
+            Purpose::AbortMove,
+            [number, 0, 0],
+        )) {
+            Fate::Cancelled
+        } else {
+            Fate::Arrives
+        };
+        let loads = target.memory.begin_move(arriving, number, fate);
+        if let Some(running) = self.engines[from]
+            .running
+            .iter_mut()
+            .find(|it| it.handle == handle)
+        {
+            running.load = Load::Leaving;
+        }
+        self.moves.push(Move {
+            from,
+            to,
+            source: handle,
+            destination,
+            export,
+            since: self.world.log.now(),
+        });
+        if !loads {
+            self.commit(destination, to)?;
+        }
+        Ok(true)
+    }
+
+    /// A step of an instance has ended: the writers of moves to it go on.
+    pub(in crate::serve) fn load_moves(&mut self, to: usize) -> Result<(), Failure> {
+        let mut news = Vec::new();
+        self.engines[to].memory.load_moves(&mut news)?;
+        for new in news {
+            match new {
+                News::Complete(handle) => self.commit(handle, to)?,
+                News::Cancel(handle) | News::Fallback(handle) => {
+                    self.stop(|it| it.to == to && it.destination == handle, Stop::Aborted)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All is there: the destination goes on, and the source lets go.
+    fn commit(&mut self, handle: Handle, to: usize) -> Result<(), Failure> {
+        let is_it = |it: &Move| it.to == to && it.destination == handle;
+        let Some(at) = self.moves.iter().position(is_it) else {
+            return Ok(());
+        };
+        if !self.engines[to].memory.commit(handle)? {
+            return self.stop(is_it, Stop::CalledOff);
+        }
+        let done = self.moves.remove(at);
+        let source = &mut self.engines[done.from];
+        let Some(place) = source
+            .running
+            .iter()
+            .position(|it| it.handle == done.source)
+        else {
+            return Err(Failure::Defect(format!(
+                "a sequence was moved that does not run: {:?}",
+                done.source
+            )));
+        };
+        let running = source.running.remove(place);
+        source.memory.release(done.source)?;
+        source.figures.moved_out += 1;
+        let target = &mut self.engines[to];
+        target.incoming -= 1;
+        target.figures.moved_in += 1;
+        target.enter(Running {
+            handle,
+            load: Load::None,
+            grows: 0,
+            chunk: 0,
+            ..running
+        });
+        let paused = self.world.log.now().saturating_sub(done.since);
+        let moves = &mut self.world.log.figures.moves;
+        moves.committed += 1;
+        moves.paused += paused;
+        Ok(())
+    }
+
+    /// Ends moves without success. The source goes on, if the sequence still runs there.
+    fn stop(&mut self, those: impl Fn(&Move) -> bool, stop: Stop) -> Result<(), Failure> {
+        while let Some(at) = self.moves.iter().position(&those) {
+            let ended = self.moves.remove(at);
+            // It is aborted already if the source has released the sequence.
+            let _ = ended.export.abort();
+            let target = &mut self.engines[ended.to];
+            target.memory.release(ended.destination)?;
+            target.incoming -= 1;
+            target.figures.moves_aborted += 1;
+            let source = &mut self.engines[ended.from];
+            source.memory.changed();
+            let mut those = source.running.iter_mut();
+            if let Some(running) = those.find(|it| it.handle == ended.source) {
+                running.load = Load::None;
+            }
+            let paused = self.world.log.now().saturating_sub(ended.since);
+            let moves = &mut self.world.log.figures.moves;
+            *match stop {
+                Stop::Aborted => &mut moves.aborted,
+                Stop::CalledOff => &mut moves.called_off,
+            } += 1;
+            moves.paused += paused;
+        }
+        Ok(())
+    }
+
+    /// Calls off the moves of requests that have ended.
+    pub(in crate::serve) fn forget_ended(&mut self) -> Result<(), Failure> {
+        let gone = |it: &Move, engines: &[crate::serve::engine::Engine]| {
+            !engines[it.from]
+                .running
+                .iter()
+                .any(|running| running.handle == it.source && !running.ended)
+        };
+        let ended: Vec<_> = self
+            .moves
+            .iter()
+            .filter(|it| gone(it, &self.engines))
+            .map(|it| (it.to, it.destination))
+            .collect();
+        for (to, handle) in ended {
+            self.stop(
+                |it| it.to == to && it.destination == handle,
+                Stop::CalledOff,
+            )?;
+        }
+        self.note_moves();
+        Ok(())
+    }
+
+    /// Gives back what moves hold where memory is short.
+    pub(in crate::serve) fn relieve(&mut self) -> Result<(), Failure> {
+        for at in 0..self.engines.len() {
+            if !core::mem::take(&mut self.engines[at].in_straits) {
+                continue;
+            }
+            self.stop(|it| it.from == at || it.to == at, Stop::CalledOff)?;
+            for engine in &mut self.engines {
+                engine.memory.moves.wait_for_late()?;
+                engine.memory.changed();
+            }
+            self.note_moves();
+        }
+        Ok(())
+    }
+
+    fn note_moves(&mut self) {
+        let held = self.engines.iter().any(|it| it.memory.moves.is_under_way());
+        self.world.moves_hold = held || !self.moves.is_empty();
+    }
+}

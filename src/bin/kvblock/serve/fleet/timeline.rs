@@ -1,0 +1,147 @@
+//! The time line of a fleet: what each instance has free, holds, cannot use, and holds twice for a move.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::serve::step_time::Nanos;
+use crate::serve::timeline::Spread;
+use crate::summary::grouped;
+
+/// The blocks of an instance's ranks at one instant, or of its stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct InstanceSample {
+    pub(crate) instance: usize,
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+    pub(crate) free: usize,
+    pub(crate) idle: usize,
+    pub(crate) held: usize,
+    pub(crate) quarantined: usize,
+    /// Of all ranks, beyond what the smallest one has.
+    pub(crate) stranded: usize,
+    /// Held here and at the other end of a move.
+    pub(crate) duplicated: usize,
+}
+
+/// All instances that there were at one instant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct FleetSample {
+    pub(crate) time_s: f64,
+    /// Requests that no instance has taken.
+    pub(crate) waiting: usize,
+    pub(crate) instances: Vec<InstanceSample>,
+}
+
+/// Samples, evenly spread.
+#[derive(Debug)]
+pub(crate) struct FleetTimeline(Spread<FleetSample>);
+
+impl FleetTimeline {
+    pub(crate) const fn new() -> Self {
+        Self(Spread::new())
+    }
+
+    pub(crate) const fn is_due(&self, now: Nanos) -> bool {
+        self.0.is_due(now)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn add(&mut self, now: Nanos, waiting: usize, instances: Vec<InstanceSample>) {
+        let sample = FleetSample {
+            time_s: now as f64 / 1e9,
+            waiting,
+            instances,
+        };
+        self.0.add(now, sample);
+    }
+
+    pub(crate) fn into_samples(self) -> Vec<FleetSample> {
+        self.0.into_samples()
+    }
+}
+
+type Count = fn(&InstanceSample) -> usize;
+
+const COLUMNS: [(&str, Count); 5] = [
+    ("run", |it| it.running),
+    ("free", |it| it.free),
+    ("held", |it| it.held),
+    ("stranded", |it| it.stranded),
+    ("duplicated", |it| it.duplicated),
+];
+
+/// Prints the samples, a row each; of an instance the columns that tell anything.
+pub(crate) fn write(samples: &[FleetSample], out: &mut impl Write) -> io::Result<()> {
+    let all = samples.iter().flat_map(|it| &it.instances);
+    let numbers = 0..all.map(|it| it.instance + 1).max().unwrap_or(0);
+    let of = |sample: &FleetSample, number, count: Count| {
+        let instance = sample.instances.iter().find(|it| it.instance == number);
+        instance.map(count)
+    };
+    let mut columns = Vec::new();
+    for number in numbers {
+        for (name, count) in COLUMNS {
+            let tells = |sample| of(sample, number, count).is_some_and(|it| it > 0);
+            if !matches!(name, "stranded" | "duplicated") || samples.iter().any(tells) {
+                columns.push((format!("{number}: {name}"), number, count));
+            }
+        }
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let names = ["time s", "waiting"].map(String::from).into_iter();
+    table.add_row(names.chain(columns.iter().map(|(name, _, _)| name.clone())));
+    for sample in samples {
+        let first = [
+            format!("{:.1}", sample.time_s),
+            grouped(sample.waiting as u64),
+        ];
+        let figures = columns.iter().map(|(_, number, count)| {
+            of(sample, *number, *count).map_or_else(|| "-".into(), |it| grouped(it as u64))
+        });
+        table.add_row(first.into_iter().chain(figures));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.lines() {
+        writeln!(out, " {}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_that_is_not_there_has_a_dash_and_columns_of_nothing_are_left_out() {
+        let one = |instance, stranded| InstanceSample {
+            instance,
+            free: 7,
+            stranded,
+            ..InstanceSample::default()
+        };
+        let sample = |instances| FleetSample {
+            time_s: 0.0,
+            waiting: 0,
+            instances,
+        };
+        let samples = [
+            sample(Vec::from([one(0, 0)])),
+            sample(Vec::from([one(0, 0), one(1, 3)])),
+        ];
+        let mut out = Vec::new();
+        write(&samples, &mut out).expect("written to memory");
+        let text = String::from_utf8(out).expect("text");
+        let head = text.lines().next().expect("a head");
+        assert!(head.contains("1: stranded"), "{text}");
+        assert!(!head.contains("0: stranded"), "{text}");
+        assert_eq!(text.lines().nth(1).expect("a row").matches('-').count(), 4);
+    }
+}
