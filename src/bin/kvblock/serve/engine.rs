@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use kvblock::{Handle, Victim};
+use kvblock::Handle;
 
 use super::fetch::News;
 use super::fleet::figures::EngineFigures;
-use super::fleet::timeline::InstanceSample;
+use super::fleet::timeline::ShardSample;
 use super::memory::Memory;
 use super::queue::{Branch, Prospects, Queue};
 use super::resize::Resizer;
@@ -75,7 +75,7 @@ pub(super) struct Scratch {
     pub(super) batch: Vec<(Handle, usize)>,
     pub(super) short: Vec<Handle>,
     pub(super) order: Vec<Handle>,
-    pub(super) victims: Vec<Victim>,
+    pub(super) victims: Vec<Handle>,
     pub(super) tokens: Vec<u32>,
     pub(super) born: Vec<Running>,
     pub(super) news: Vec<News>,
@@ -83,7 +83,7 @@ pub(super) struct Scratch {
 
 impl Engine {
     pub(super) fn new(settings: &Settings, number: usize) -> Result<Self, Failure> {
-        let memory = Memory::new(settings)?;
+        let memory = Memory::new(settings, number)?;
         Ok(Self {
             number,
             stage: Stage::Ready,
@@ -221,19 +221,23 @@ impl Engine {
         self.settle(world)
     }
 
-    /// What it has at this instant.
-    pub(super) fn sample(&self) -> InstanceSample {
-        let pool = self.memory.pool().report();
-        InstanceSample {
-            instance: self.number,
-            running: self.running.len(),
-            waiting: self.queue.len(),
-            free: pool.free,
-            idle: pool.idle,
-            held: pool.held,
-            quarantined: pool.quarantined,
-            stranded: self.memory.stranded(),
-            duplicated: self.memory.duplicated(),
-        }
+    /// What its shards have at this instant.
+    pub(super) fn sample(&self) -> impl Iterator<Item = ShardSample> + '_ {
+        let shards = self.memory.shards().iter().enumerate();
+        shards.map(|(shard, it)| {
+            let report = it.report();
+            ShardSample {
+                instance: self.number,
+                shard,
+                running: self.running.len(),
+                waiting: self.queue.len(),
+                free: report.pool.free,
+                idle: report.pool.idle,
+                held: report.pool.held,
+                quarantined: report.pool.quarantined,
+                stranded: self.memory.stranded(),
+                duplicated: report.duplicated,
+            }
+        })
     }
 }

@@ -199,12 +199,11 @@ pub(crate) struct Outcome {
     pub(crate) fetched: FetchFigures,
     pub(crate) pinned: PinFigures,
     pub(crate) resized: Vec<Resized>,
-    /// Each instance, and what there was over the time, if it is a fleet.
+    /// Each instance, and if it is a fleet, what there was over the time.
     pub(crate) instances: Vec<InstanceEnd>,
     pub(crate) fleet_series: Vec<FleetSample>,
-    /// What the registries and their pools say at the end: sums, and in their words.
+    /// Sums over what the registries and their pools say at the end.
     pub(crate) totals: Totals,
-    pub(crate) reports: Vec<String>,
 }
 
 impl Outcome {
@@ -235,16 +234,21 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) const fn add(&mut self, report: &SequencesReport) {
-        self.preemptions += report.preemptions;
-        self.first.extend(&report.first);
-        self.returned.extend(&report.returned);
-        self.copies += report.copies;
-        self.adopted += report.adopted;
-        self.reclaims += report.pool.reclaims;
-        self.held += (report.pool.held + report.pool.quarantined) as u64;
-        self.reserved += report.pool.reserved as u64;
-        self.sequences += report.sequences as u64;
+    /// Adds those of an instance: its shards have the same sequences.
+    pub(crate) fn add(&mut self, shards: &[SequencesReport]) {
+        if let Some(first) = shards.first() {
+            self.preemptions += first.preemptions;
+            self.first.extend(&first.first);
+            self.returned.extend(&first.returned);
+            self.sequences += first.sequences as u64;
+        }
+        for report in shards {
+            self.copies += report.copies;
+            self.adopted += report.adopted;
+            self.reclaims += report.pool.reclaims;
+            self.held += (report.pool.held + report.pool.quarantined) as u64;
+            self.reserved += report.pool.reserved as u64;
+        }
     }
 }
 

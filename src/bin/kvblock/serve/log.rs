@@ -1,10 +1,9 @@
 //! The run's book: the clock, the figures, the time line, and the audits.
 
-use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::iter::ExactSizeIterator;
 
-use kvblock::Handle;
+use kvblock::{Handle, Sequences};
 
 use super::fetch::FetchFigures;
 use super::figures::{Figures, Outcome, Totals};
@@ -80,7 +79,7 @@ impl Log {
         self.figures.means.add(took, tables, memory.held());
         let now = self.clock.now().saturating_add(took);
         let most = &mut self.figures.quarantined_most;
-        *most = (*most).max(memory.pool().quarantined());
+        *most = (*most).max(memory.quarantined());
         if !self.is_fleet && self.timeline.is_due(now) {
             let pool = memory.pool().report();
             let (loading, late) = memory.fetches.blocks();
@@ -98,7 +97,7 @@ impl Log {
                 quarantined: pool.quarantined,
                 loading,
                 late,
-                pinned: memory.pins().map_or(0, |pins| pins.leases().used()),
+                pinned: memory.pins().map_or(0, |pins| pins.used()),
             };
             self.timeline.add(now, sample);
         }
@@ -138,7 +137,6 @@ impl Log {
             instances: Vec::new(),
             fleet_series,
             totals: Totals::default(),
-            reports: Vec::new(),
         };
         for (mut memory, resized, figures) in engines {
             memory.close()?;
@@ -152,10 +150,10 @@ impl Log {
                 outcome.pinned.add(&pins.figures);
             }
             outcome.resized.extend(resized);
-            let report = memory.sequences().report();
-            outcome.totals.add(&report);
-            outcome.reports.push(report.to_string());
-            outcome.instances.push(InstanceEnd { figures, report });
+            let shards = memory.shards().iter();
+            let reports: Vec<_> = shards.map(Sequences::report).collect();
+            outcome.totals.add(&reports);
+            outcome.instances.push(InstanceEnd { figures, reports });
         }
         outcome.figures = self.figures;
         outcome.series = self.timeline.into_samples();

@@ -69,11 +69,11 @@ impl Simulator<'_> {
             let only = ready().map(|it| it.number).next().unwrap_or_default();
             return self.admit_at(only, head);
         }
-        let largest = ready().map(|it| it.memory.pool().capacity()).max();
+        let largest = ready().map(|it| it.memory.capacity()).max();
         let needed = self.world.blocks_at_least(head);
         if Some(needed) > largest {
             // Not worth making its tokens.
-            let capacities = ready().map(|it| it.memory.pool().capacity()).collect();
+            let capacities = ready().map(|it| it.memory.capacity()).collect();
             return Ok(Placed::Never(self.world.blocks_promised(head), capacities));
         }
         let mut candidates = Vec::new();
@@ -222,13 +222,13 @@ impl Engine {
         waited: Waited,
     ) -> Result<Result<(), Refused>, Failure> {
         let (length, left) = (world.length(head), world.left(head));
-        let pool = self.memory.pool();
-        if world.blocks_at_least(head) > pool.capacity() {
+        let capacity = self.memory.capacity();
+        if world.blocks_at_least(head) > capacity {
             // Not worth making its tokens.
             return Ok(Err(Refused::NeverFits {
-                shard: pool.shard(),
+                shard: self.memory.pool().shard(),
                 needed: world.blocks_promised(head),
-                capacity: pool.capacity(),
+                capacity,
             }));
         }
         let queue = match waited {

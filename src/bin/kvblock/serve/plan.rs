@@ -86,10 +86,9 @@ impl Engine {
                 .order
                 .extend(newer.map(|running| running.handle));
             let (order, victims) = (&self.scratch.order, &mut self.scratch.victims);
-            let freed = self.memory.victims(order, lack.blocks, victims)?;
-            if freed >= lack.blocks {
+            if self.memory.victims(order, lack, victims)? {
                 for victim in core::mem::take(&mut self.scratch.victims) {
-                    self.preempt(world, victim.handle)?;
+                    self.preempt(world, victim)?;
                 }
             } else if at > 0 {
                 return self.preempt(world, handle);
@@ -97,16 +96,20 @@ impl Engine {
                 for newer in core::mem::take(&mut self.scratch.order) {
                     self.preempt(world, newer)?;
                 }
-            } else if self.memory.wait()? {
-            } else if world.moves_hold {
-                self.running[at].grows = 0;
-                self.in_straits = true;
-                return Ok(());
-            } else {
-                // Alone, with all the memory there is.
-                return self.fail(world, at);
+            } else if !self.memory.wait()? {
+                return self.starve(world, at);
             }
         }
+    }
+
+    /// A sequence is alone, with all the memory there is but for what moves hold; these come first.
+    fn starve(&mut self, world: &mut World<'_>, at: usize) -> Result<(), Failure> {
+        if world.moves_hold {
+            self.running[at].grows = 0;
+            self.in_straits = true;
+            return Ok(());
+        }
+        self.fail(world, at)
     }
 
     /// Takes a sequence's memory. What it has generated is kept, and it waits ahead of all that are newer.

@@ -124,6 +124,9 @@ impl Settings {
         };
         let mut settings = self.clone();
         settings.blocks = convert(self.blocks);
+        for blocks in &mut settings.fleet.ranks {
+            *blocks = convert(*blocks);
+        }
         settings.watermark = convert(self.watermark);
         settings.block_size = block_size;
         for resize in &mut settings.resizes {
@@ -165,9 +168,10 @@ impl Settings {
         core::iter::once(self.blocks).chain(self.resizes.iter().map(|resize| resize.to))
     }
 
-    pub(crate) fn pool(&self) -> PoolConfig {
-        PoolConfig::new(self.blocks, self.block_size)
-            .max_blocks(self.most_blocks())
+    /// A pool of so many blocks.
+    pub(crate) fn pool(&self, blocks: usize) -> PoolConfig {
+        PoolConfig::new(blocks, self.block_size)
+            .max_blocks(self.most_blocks().max(blocks))
             .secret(secret(self.seed))
     }
 

@@ -219,8 +219,8 @@ impl<'t> Simulator<'t> {
             return Ok(());
         }
         let waiting: usize = self.engines.iter().map(|engine| engine.queue.len()).sum();
-        let reports = self.engines.iter().map(|it| it.memory.pool().report());
-        let reports: Vec<_> = reports.map(|report| report.to_string()).collect();
+        let shards = self.engines.iter().flat_map(|it| it.memory.shards());
+        let reports: Vec<_> = shards.map(|it| it.pool().report().to_string()).collect();
         Err(Failure::Defect(format!(
             "{} requests wait for memory that nobody holds:\n{}",
             self.world.queue.len() + waiting,
@@ -233,7 +233,7 @@ impl<'t> Simulator<'t> {
         let now = self.world.log.now();
         if self.world.settings.fleet.asked && self.timeline.is_due(now) {
             let instances = self.engines.iter().filter(|it| it.stage != Stage::Removed);
-            let instances = instances.map(Engine::sample).collect();
+            let instances = instances.flat_map(Engine::sample).collect();
             self.timeline.add(now, self.world.queue.len(), instances);
         }
     }

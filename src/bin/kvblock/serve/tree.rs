@@ -179,7 +179,7 @@ impl<'t> Solver<'t> {
             settings,
             content: Content::new(settings.seed, 1, 1),
             namespace: Namespace::default(),
-            memory: Memory::new(settings)?,
+            memory: Memory::new(settings, 0)?,
             log: Log::new(settings),
             tree: TreeFigures::default(),
             text: Vec::new(),
@@ -197,7 +197,7 @@ impl<'t> Solver<'t> {
             self.memory.release(handle)?;
         }
         self.tree.problems += 1;
-        self.tree.left += self.memory.sequences().len() as u64;
+        self.tree.left += self.memory.len() as u64;
         let nodes = problem.nodes().len() as u64 - 1;
         self.tree.nodes += nodes;
         self.tree.given_up += nodes - (self.tree.kept + self.tree.pruned - settled);
@@ -307,7 +307,7 @@ impl<'t> Solver<'t> {
                 live[*node] = Some(*child);
             }
         }
-        let sequences = self.memory.sequences().len() as u64;
+        let sequences = self.memory.len() as u64;
         self.tree.most_at_once = self.tree.most_at_once.max(sequences);
         Ok(())
     }

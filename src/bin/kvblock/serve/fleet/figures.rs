@@ -1,5 +1,7 @@
 //! What is noted of each instance, and of the fleet as such.
 
+use alloc::vec::Vec;
+
 use kvblock::SequencesReport;
 use serde::{Serialize, Serializer};
 
@@ -42,7 +44,8 @@ pub(crate) struct EngineFigures {
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceEnd {
     pub(crate) figures: EngineFigures,
-    pub(crate) report: SequencesReport,
+    /// Of each shard; one in lockstep.
+    pub(crate) reports: Vec<SequencesReport>,
 }
 
 /// A request that fits into the blocks of all instances together, and into none of them.
@@ -83,8 +86,11 @@ pub(crate) struct MoveFigures {
     /// Blocks that were written at the destinations, and those that were found there.
     pub(crate) written_blocks: u64,
     pub(crate) found_blocks: u64,
+    /// The most blocks at a time that an instance shared with the other end of a move.
+    pub(crate) duplicated_most: usize,
     /// The most blocks at a time that late writers of aborted moves might touch.
     pub(crate) late_most: usize,
+    /// How long the sequences waited, all together.
     #[serde(rename = "paused_ms", serialize_with = "milliseconds")]
     pub(crate) paused: Nanos,
 }

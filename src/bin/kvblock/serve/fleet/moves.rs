@@ -9,7 +9,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use kvblock::{Admit, Export, Handle, Prompt};
+use kvblock::{Admit, Handle, InstanceExport, Prompt};
 
 use crate::failure::Failure;
 use crate::serve::draw::{Purpose, draw};
@@ -27,7 +27,7 @@ pub(crate) struct Move {
     /// The sequence at both ends.
     source: Handle,
     destination: Handle,
-    export: Export,
+    export: InstanceExport,
     /// When it paused.
     since: Nanos,
 }
@@ -93,9 +93,7 @@ impl Simulator<'_> {
     /// Moves a sequence away from an instance that is drained, to whoever has the most room.
     fn empty(&mut self, from: usize) -> Result<(), Failure> {
         let ready = self.engines.iter().filter(|it| it.stage == Stage::Ready);
-        let mut to: Vec<_> = ready
-            .map(|it| (it.memory.pool().available(), it.number))
-            .collect();
+        let mut to: Vec<_> = ready.map(|it| (it.memory.available(), it.number)).collect();
         to.sort_unstable_by_key(|(available, number)| (core::cmp::Reverse(*available), *number));
         for (_, handle) in self.movable(from)? {
             for (_, to) in &to {
@@ -188,6 +186,9 @@ impl Simulator<'_> {
             export,
             since: self.world.log.now(),
         });
+        let duplicated = self.engines[to].memory.duplicated();
+        let most = &mut self.world.log.figures.moves.duplicated_most;
+        *most = (*most).max(duplicated);
         if !loads {
             self.commit(destination, to)?;
         }

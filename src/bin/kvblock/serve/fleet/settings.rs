@@ -47,6 +47,8 @@ pub(crate) struct FleetSettings {
     pub(crate) instances: usize,
     /// Blocks of each rank of an instance.
     pub(crate) ranks: Vec<usize>,
+    /// Each rank's blocks were named.
+    pub(crate) is_uneven: bool,
     /// The ranks are stages with a pool of their own each.
     pub(crate) split: bool,
     pub(crate) placement: Placement,
@@ -65,6 +67,7 @@ impl FleetSettings {
         Self {
             instances: 1,
             ranks: vec![blocks],
+            is_uneven: false,
             split: false,
             placement: Placement::Affinity,
             scale_out: None,
@@ -97,6 +100,7 @@ impl FleetSettings {
         let settings = Self {
             instances: fleet.instances.map_or(1, usize::from),
             ranks,
+            is_uneven: !fleet.uneven.is_empty(),
             split: fleet.split,
             placement: fleet.placement.unwrap_or(Placement::Affinity),
             scale_out,

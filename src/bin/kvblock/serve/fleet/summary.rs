@@ -6,12 +6,13 @@ use alloc::vec::Vec;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
+use kvblock::SequencesReport;
 use serde::Serialize;
 
 use super::figures::{EngineFigures, FitsInTotal, InstanceEnd, MoveFigures};
 use super::settings::FleetSettings;
 use super::timeline::{self, FleetSample};
-use crate::serve::figures::{Lookups, Outcome};
+use crate::serve::figures::Outcome;
 use crate::serve::settings::Settings;
 use crate::serve::step_time::Nanos;
 use crate::summary::grouped;
@@ -46,21 +47,22 @@ struct Instance {
     figures: EngineFigures,
     hit_ratio: f64,
     preemptions: u64,
-    held_at_end: usize,
+    /// Of each shard.
+    held_at_end: Vec<usize>,
     sequences_at_end: usize,
 }
 
 impl Instance {
     fn new(instance: usize, end: &InstanceEnd) -> Self {
-        let mut first = Lookups::default();
-        first.extend(&end.report.first);
+        let first = end.reports.first();
+        let held = |it: &SequencesReport| it.pool.held + it.pool.quarantined;
         Self {
             instance,
             figures: end.figures,
-            hit_ratio: first.ratio(),
-            preemptions: end.report.preemptions,
-            held_at_end: end.report.pool.held + end.report.pool.quarantined,
-            sequences_at_end: end.report.sequences,
+            hit_ratio: first.map_or(0.0, |it| it.first.ratio()),
+            preemptions: first.map_or(0, |it| it.preemptions),
+            held_at_end: end.reports.iter().map(held).collect(),
+            sequences_at_end: first.map_or(0, |it| it.sequences),
         }
     }
 }
@@ -151,20 +153,49 @@ impl FleetSummary {
                 )?;
             }
         }
+        self.write_changes(out)?;
         if self.migrate {
             let moves = &self.moves;
             writeln!(
                 out,
-                " {} moves: {} committed, {} aborted, {} called off; {} blocks written, {} found there, {} held for late writers at most; paused for {:.1} ms each",
+                " {} moves: {} committed, {} aborted, {} called off; {} blocks written, {} found there, {} held twice at most, {} for late writers; paused for {:.1} ms each",
                 grouped(moves.begun),
                 grouped(moves.committed),
                 grouped(moves.aborted),
                 grouped(moves.called_off),
                 grouped(moves.written_blocks),
                 grouped(moves.found_blocks),
+                grouped(moves.duplicated_most as u64),
                 grouped(moves.late_most as u64),
                 seconds(moves.paused.checked_div(moves.begun).unwrap_or(0)) * 1e3
             )?;
+        }
+        Ok(())
+    }
+
+    /// A line for each instance that came or went.
+    fn write_changes(&self, out: &mut impl Write) -> io::Result<()> {
+        for it in &self.instances {
+            let (number, figures) = (it.instance, &it.figures);
+            if figures.added > 0 {
+                writeln!(
+                    out,
+                    " instance {number} was added at {:.3} s, was ready at {} s and had its first request at {} s; {} running sequences moved to it",
+                    seconds(figures.added),
+                    instant(figures.ready),
+                    instant(figures.first_request),
+                    grouped(figures.moved_in)
+                )?;
+            }
+            if figures.drained_from.is_some() {
+                writeln!(
+                    out,
+                    " instance {number} took no requests from {} s on and was removed at {} s; {} running sequences moved away",
+                    instant(figures.drained_from),
+                    instant(figures.removed),
+                    grouped(figures.moved_out)
+                )?;
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The time line of a fleet: what each instance has free, holds, cannot use, and holds twice for a move.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,10 +13,12 @@ use crate::serve::step_time::Nanos;
 use crate::serve::timeline::Spread;
 use crate::summary::grouped;
 
-/// The blocks of an instance's ranks at one instant, or of its stages.
+/// An instance at one instant: its ranks, which are alike, or one of its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct InstanceSample {
+pub(crate) struct ShardSample {
     pub(crate) instance: usize,
+    /// The stage; 0 in lockstep.
+    pub(crate) shard: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
     pub(crate) free: usize,
@@ -34,7 +37,7 @@ pub(crate) struct FleetSample {
     pub(crate) time_s: f64,
     /// Requests that no instance has taken.
     pub(crate) waiting: usize,
-    pub(crate) instances: Vec<InstanceSample>,
+    pub(crate) shards: Vec<ShardSample>,
 }
 
 /// Samples, evenly spread.
@@ -51,11 +54,11 @@ impl FleetTimeline {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    pub(crate) fn add(&mut self, now: Nanos, waiting: usize, instances: Vec<InstanceSample>) {
+    pub(crate) fn add(&mut self, now: Nanos, waiting: usize, shards: Vec<ShardSample>) {
         let sample = FleetSample {
             time_s: now as f64 / 1e9,
             waiting,
-            instances,
+            shards,
         };
         self.0.add(now, sample);
     }
@@ -65,44 +68,50 @@ impl FleetTimeline {
     }
 }
 
-type Count = fn(&InstanceSample) -> usize;
+type Count = fn(&ShardSample) -> usize;
 
 const COLUMNS: [(&str, Count); 5] = [
     ("run", |it| it.running),
-    ("free", |it| it.free),
+    ("free", |it| it.free + it.idle),
     ("held", |it| it.held),
     ("stranded", |it| it.stranded),
     ("duplicated", |it| it.duplicated),
 ];
 
-/// Prints the samples, a row each; of an instance the columns that tell anything.
+/// Prints the samples, a row each; what is only cached counts as free. Columns of nothing are left out.
 pub(crate) fn write(samples: &[FleetSample], out: &mut impl Write) -> io::Result<()> {
-    let all = samples.iter().flat_map(|it| &it.instances);
-    let numbers = 0..all.map(|it| it.instance + 1).max().unwrap_or(0);
-    let of = |sample: &FleetSample, number, count: Count| {
-        let instance = sample.instances.iter().find(|it| it.instance == number);
-        instance.map(count)
+    let all = samples.iter().flat_map(|it| &it.shards);
+    let names: BTreeSet<_> = all.map(|it| (it.instance, it.shard)).collect();
+    let is_split = names.iter().any(|(_, shard)| *shard > 0);
+    let of = |sample: &FleetSample, name: (usize, usize), count: Count| {
+        let mut shards = sample.shards.iter();
+        shards.find(|it| (it.instance, it.shard) == name).map(count)
     };
     let mut columns = Vec::new();
-    for number in numbers {
-        for (name, count) in COLUMNS {
-            let tells = |sample| of(sample, number, count).is_some_and(|it| it > 0);
-            if !matches!(name, "stranded" | "duplicated") || samples.iter().any(tells) {
-                columns.push((format!("{number}: {name}"), number, count));
+    for name in names {
+        for (title, count) in COLUMNS {
+            let tells = |sample| of(sample, name, count).is_some_and(|it| it > 0);
+            if matches!(title, "stranded" | "duplicated") && !samples.iter().any(tells) {
+                continue;
             }
+            let title = match (name, is_split) {
+                ((instance, shard), true) => format!("{instance}.{shard} {title}"),
+                ((instance, _), false) => format!("{instance} {title}"),
+            };
+            columns.push((title, name, count));
         }
     }
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    let names = ["time s", "waiting"].map(String::from).into_iter();
-    table.add_row(names.chain(columns.iter().map(|(name, _, _)| name.clone())));
+    let first = ["time s", "waiting"].map(String::from).into_iter();
+    table.add_row(first.chain(columns.iter().map(|(name, _, _)| name.clone())));
     for sample in samples {
         let first = [
             format!("{:.1}", sample.time_s),
             grouped(sample.waiting as u64),
         ];
-        let figures = columns.iter().map(|(_, number, count)| {
-            of(sample, *number, *count).map_or_else(|| "-".into(), |it| grouped(it as u64))
+        let figures = columns.iter().map(|(_, name, count)| {
+            of(sample, *name, *count).map_or_else(|| "-".into(), |it| grouped(it as u64))
         });
         table.add_row(first.into_iter().chain(figures));
     }
@@ -121,16 +130,16 @@ mod tests {
 
     #[test]
     fn an_instance_that_is_not_there_has_a_dash_and_columns_of_nothing_are_left_out() {
-        let one = |instance, stranded| InstanceSample {
+        let one = |instance, stranded| ShardSample {
             instance,
             free: 7,
             stranded,
-            ..InstanceSample::default()
+            ..ShardSample::default()
         };
-        let sample = |instances| FleetSample {
+        let sample = |shards| FleetSample {
             time_s: 0.0,
             waiting: 0,
-            instances,
+            shards,
         };
         let samples = [
             sample(Vec::from([one(0, 0)])),
@@ -140,8 +149,8 @@ mod tests {
         write(&samples, &mut out).expect("written to memory");
         let text = String::from_utf8(out).expect("text");
         let head = text.lines().next().expect("a head");
-        assert!(head.contains("1: stranded"), "{text}");
-        assert!(!head.contains("0: stranded"), "{text}");
+        assert!(head.contains("1 stranded"), "{text}");
+        assert!(!head.contains("0 stranded"), "{text}");
         assert_eq!(text.lines().nth(1).expect("a row").matches('-').count(), 4);
     }
 }

@@ -1,8 +1,10 @@
 //! Both ends of a move: a sequence is offered here, or comes from another engine's memory.
 
+use alloc::vec::Vec;
+
 use kvblock::{
-    Admit, CommitError, Export, ExportError, Handle, Import, ImportError, Incoming, Lease,
-    LeaseError, Leases, Namespace, Owner, Terms,
+    Admit, CommitError, ExportError, Handle, Import, ImportError, Instance, InstanceExport,
+    InstanceIncoming, Lease, LeaseError, Leases, Namespace, Owner, Terms,
 };
 
 use super::{Memory, entered};
@@ -16,7 +18,7 @@ pub(crate) struct Arriving {
     pub(crate) hit: usize,
     /// Blocks that are to be written.
     pub(crate) blocks: usize,
-    import: Import,
+    imports: Vec<Import>,
 }
 
 impl Memory {
@@ -26,12 +28,12 @@ impl Memory {
         handle: Handle,
         namespace: &Namespace,
         number: u64,
-    ) -> Result<Option<Export>, Failure> {
+    ) -> Result<Option<InstanceExport>, Failure> {
         let Some(leases) = &mut self.exports else {
             return Ok(None);
         };
         let terms = Terms::moving(Owner::new(number), Lease::NO_DEADLINE);
-        match self.sequences.export(handle, namespace, leases, &terms) {
+        match self.instance.export(handle, namespace, leases, &terms) {
             Ok(export) => Ok(Some(export)),
             // Its last block is being copied, or a copy of it cannot be promised, or so much is offered already.
             Err(
@@ -47,10 +49,10 @@ impl Memory {
     pub(crate) fn take_in(
         &mut self,
         admit: &Admit<'_>,
-        export: &Export,
+        export: &InstanceExport,
     ) -> Result<Option<Arriving>, Failure> {
-        let incoming = Incoming::from_export(export, self.moves.writers());
-        let imported = match self.sequences.import(admit, &incoming) {
+        let incoming = InstanceIncoming::from_export(export, self.moves.writers());
+        let imported = match self.instance.import(admit, &incoming) {
             Ok(imported) => imported,
             Err(ImportError::Admit(error)) => {
                 entered(Err(error))?.err();
@@ -61,19 +63,19 @@ impl Memory {
         Ok(Some(Arriving {
             handle: imported.handle,
             hit: imported.hit,
-            blocks: imported.import.ids().len(),
-            import: imported.import,
+            blocks: imported.imports.iter().map(|it| it.ids().len()).sum(),
+            imports: imported.imports,
         }))
     }
 
     /// The writers begin; false if there is nothing to be written.
     pub(crate) fn begin_move(&mut self, arriving: Arriving, number: u64, fate: Fate) -> bool {
         self.moves
-            .begin(arriving.handle, arriving.import, number, fate)
+            .begin(arriving.handle, arriving.imports, number, fate)
     }
 
     /// A step passes for the writers of moves to this memory; adds what it brings.
-    pub(crate) fn load_moves(&mut self, news: &mut alloc::vec::Vec<News>) -> Result<(), Failure> {
+    pub(crate) fn load_moves(&mut self, news: &mut Vec<News>) -> Result<(), Failure> {
         if self.moves.is_under_way() {
             self.changes += 1;
             news.extend_from_slice(self.moves.step()?);
@@ -84,33 +86,31 @@ impl Memory {
     /// A moved sequence goes on here from now on; false if the source has called the move off.
     pub(crate) fn commit(&mut self, handle: Handle) -> Result<bool, Failure> {
         self.changes += 1;
-        match self.sequences.commit(handle) {
+        match self.instance.commit(handle) {
             Ok(()) => Ok(true),
             Err(CommitError::Aborted(_)) => Ok(false),
             Err(other) => Err(cannot_fail("commit")(other)),
         }
     }
 
-    /// Blocks that are here and at the other end of a move.
+    /// Blocks that are here and at the other end of a move, on all shards.
     pub(crate) fn duplicated(&self) -> usize {
-        self.sequences.report().duplicated
-    }
-
-    /// Blocks of all ranks beyond what the smallest one has.
-    pub(crate) const fn stranded(&self) -> usize {
-        0
+        let shards = self.shards().iter();
+        shards.map(|it| it.report().duplicated).sum()
     }
 
     /// Blocks of a sequence.
     pub(crate) fn blocks_of(&self, handle: Handle) -> Result<usize, Failure> {
-        let state = self.sequences.state(handle).map_err(cannot_fail("state"))?;
+        let state = self.instance.state(handle).map_err(cannot_fail("state"))?;
         Ok(state.blocks)
     }
 }
 
-/// A table for what is offered, as much as the pool has.
-pub(super) fn exports(sequences: &kvblock::Sequences) -> Result<Leases, Failure> {
-    let pool = sequences.pool();
-    Leases::new(pool, pool.capacity().saturating_mul(2))
+/// Tables for what is offered, with room for all that there is.
+pub(super) fn exports(instance: &Instance) -> Result<Vec<Leases>, Failure> {
+    let shards = instance.shards().iter();
+    let most = shards.map(|it| it.pool().capacity()).max().unwrap_or(0);
+    instance
+        .leases(most.saturating_mul(2))
         .map_err(|error| Failure::Input(alloc::format!("no moves can be made: {error}")))
 }

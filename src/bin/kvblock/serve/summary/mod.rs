@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::figures::Outcome;
+use super::fleet::figures::InstanceEnd;
 use super::fleet::summary::FleetSummary;
 use super::settings::Settings;
 use super::timeline::{self, Sample};
@@ -84,7 +85,7 @@ impl Summary {
             lifetimes: Lifetimes::new(settings, &outcome),
             tree: figures.tree,
             elapsed_ms,
-            reports: reports(&outcome.reports),
+            reports: reports(&outcome.instances),
             series: fleet.is_none().then_some(outcome.series),
             fleet,
         }
@@ -174,17 +175,16 @@ impl Summary {
 }
 
 /// What the registries say; of several, which one says it.
-fn reports(all: &[String]) -> String {
-    match all {
-        [only] => only.clone(),
-        all => {
-            let all = all.iter().enumerate();
-            let all: Vec<_> = all
-                .map(|(number, it)| format!("Instance {number}:\n{}", it.trim_end()))
-                .collect();
-            all.join("\n")
+fn reports(instances: &[InstanceEnd]) -> String {
+    let mut said = Vec::new();
+    for (number, instance) in instances.iter().enumerate() {
+        if instances.len() > 1 {
+            said.push(format!("Instance {number}:"));
         }
+        let shards = instance.reports.iter();
+        said.extend(shards.map(|it| it.to_string().trim_end().to_string()));
     }
+    said.join("\n")
 }
 
 /// A row with a number.
