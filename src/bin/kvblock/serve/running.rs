@@ -30,6 +30,8 @@ pub(crate) struct Running {
     pub(crate) chunk: usize,
     /// Nothing is computed before that is over.
     pub(crate) load: Load,
+    /// A move of it ended without success, and is not tried again.
+    pub(crate) stays: bool,
     /// Its sequence is released; it leaves at the end of the step.
     pub(crate) ended: bool,
 }
@@ -44,6 +46,7 @@ impl Running {
             grows: 0,
             chunk: 0,
             load: Load::None,
+            stays: false,
             ended: false,
         }
     }

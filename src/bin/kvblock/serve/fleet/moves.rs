@@ -70,7 +70,8 @@ impl Simulator<'_> {
         let held = |at: usize| self.engines[at].memory.held();
         let others = self.engines.iter().filter(|it| it.stage == Stage::Ready);
         let fullest = others.map(|it| it.memory.held()).max();
-        if fullest > Some(held(from)) || self.moves.iter().any(|it| it.to == to) {
+        let is_written = self.engines[to].memory.moves.is_under_way();
+        if fullest > Some(held(from)) || is_written {
             return Ok(());
         }
         let most = held(from).saturating_sub(held(to)) / 2;
@@ -109,7 +110,8 @@ impl Simulator<'_> {
     fn movable(&self, from: usize) -> Result<Vec<(usize, Handle)>, Failure> {
         let engine = &self.engines[from];
         let decoding = engine.running.iter().filter(|running| {
-            running.load == Load::None && running.prefill_left() == 0 && !running.ended
+            let is_decoding = running.load == Load::None && running.prefill_left() == 0;
+            is_decoding && !running.stays && !running.ended
         });
         let mut found = Vec::new();
         for running in decoding {
@@ -266,6 +268,7 @@ impl Simulator<'_> {
             let mut those = source.running.iter_mut();
             if let Some(running) = those.find(|it| it.handle == ended.source) {
                 running.load = Load::None;
+                running.stays = true;
             }
             let paused = self.world.log.now().saturating_sub(ended.since);
             let moves = &mut self.world.log.figures.moves;

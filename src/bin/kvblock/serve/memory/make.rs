@@ -38,7 +38,7 @@ pub(super) fn instance(settings: &Settings, number: usize) -> Result<Instance, F
 }
 
 /// What names blocks.
-const fn pools(settings: &Settings) -> &'static str {
+fn pools(settings: &Settings) -> &'static str {
     match (settings.fleet.is_uneven, settings.resizes.is_empty()) {
         (true, _) => "--uneven",
         (false, true) => "--blocks",
