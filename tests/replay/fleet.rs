@@ -137,6 +137,18 @@ fn instances_have_their_own_steps_and_share_the_clock() {
 }
 
 #[test]
+fn an_instance_with_all_its_sequences_gets_no_more() {
+    let scratch = Scratch::new("fleet-full");
+    let rows: String = (0..5).map(|at| row(0, 8, 3, 10 * at)).collect();
+    let options = ["--blocks", "32", "--instances", "2", "--max-sequences", "2"];
+    let result = serve(&scratch, &rows, &options);
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_each(&result, "requests"), ["3", "2"]);
+    result.has("refused_shortfall", "0");
+    is(&result, "time_s", 0.06);
+}
+
+#[test]
 fn the_smallest_rank_bounds_the_instance_and_the_others_surplus_is_stranded() {
     let scratch = Scratch::new("fleet-uneven");
     let rows = [row(0, 8, 6, 0), row(0, 8, 6, 9)].concat();

@@ -137,12 +137,15 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether one more sequence may live here.
+    pub(super) fn has_place(&self, settings: &Settings) -> bool {
+        self.running.len() + self.incoming < settings.max_sequences
+    }
+
     /// Tokens that a request which is admitted now may compute in the step that is planned, or in the one behind the step that is under
     /// way; 0 if none is to be admitted.
     pub(super) fn room(&self, settings: &Settings) -> usize {
-        if self.stage != Stage::Ready
-            || self.running.len() + self.incoming >= settings.max_sequences
-        {
+        if self.stage != Stage::Ready || !self.has_place(settings) {
             return 0;
         }
         match self.turn {

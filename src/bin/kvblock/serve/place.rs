@@ -93,6 +93,10 @@ impl Simulator<'_> {
             .returning(returning);
         let mut is_busy = false;
         for engine in ready() {
+            if !engine.has_place(settings) {
+                is_busy = true;
+                continue;
+            }
             match engine.memory.check(&admit)? {
                 Err(refused) => refusals.add(refused),
                 Ok(_) if !engine.queue.is_empty() || engine.room(settings) == 0 => is_busy = true,

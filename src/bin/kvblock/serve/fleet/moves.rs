@@ -127,7 +127,7 @@ impl Simulator<'_> {
         let settings = self.world.settings;
         let world = &mut self.world;
         let target = &self.engines[to];
-        if target.running.len() + target.incoming >= settings.max_sequences {
+        if !target.has_place(settings) {
             return Ok(false);
         }
         let those = |running: &&Running| running.handle == handle;
