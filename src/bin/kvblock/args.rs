@@ -1,5 +1,6 @@
 //! The command line: subcommands, options, and the values that they take.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -25,8 +26,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Replay(ReplayArgs),
-    Plan(PlanArgs),
+    Replay(Box<ReplayArgs>),
+    Plan(Box<PlanArgs>),
 }
 
 /// Replay a trace of requests through a pool and report latencies, hits, preemptions, refusals and leaks.

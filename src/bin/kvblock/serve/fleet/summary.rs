@@ -205,7 +205,7 @@ impl FleetSummary {
         let ranks = &self.rank_blocks;
         let blocks = |all: &[usize]| {
             let all: Vec<_> = all.iter().map(|it| grouped(*it as u64)).collect();
-            all.join(", ")
+            all.join(" / ")
         };
         match (ranks.len(), self.split) {
             (1, _) => format!("{} blocks each", blocks(ranks)),
