@@ -10,7 +10,7 @@ use super::fleet::timeline::ShardSample;
 use super::memory::Memory;
 use super::queue::{Branch, Prospects, Queue};
 use super::resize::Resizer;
-use super::running::Running;
+use super::running::{Load, Running};
 use super::settings::Settings;
 use super::step_time::Nanos;
 use super::world::World;
@@ -153,7 +153,8 @@ impl Engine {
             Turn::Planning { preempted, .. } if preempted => 0,
             Turn::Planning { budget, .. } => budget,
             Turn::Until(_) => {
-                let later = self.running.iter().map(|it| it.prefill_left() - it.chunk);
+                let computed = self.running.iter().filter(|it| it.load == Load::None);
+                let later = computed.map(|it| it.prefill_left() - it.chunk);
                 settings.token_budget.saturating_sub(later.sum())
             }
         }

@@ -5,9 +5,10 @@
 //! * `settings`, `phases`: what is asked for, and a workload made for it;
 //! * `figures`, `timeline`: what is noted of each instance;
 //! * `placement`: which instance gets the queue's head;
-//! * `scale`: instances that come and go; `moves`: running sequences that change theirs;
+//! * `scale`: instances that come and go; `moves`: running sequences that change theirs; `balance`: which ones;
 //! * `summary`: what is reported.
 
+mod balance;
 pub(crate) mod figures;
 pub(crate) mod moves;
 pub(crate) mod phases;

@@ -3,17 +3,15 @@
 //! A move begins between two steps of its source: the sequence is offered there, blocks are taken at the destination, and writers fill
 //! them while both instances serve others. The sequence itself pauses. When all is there the destination goes on with it and the source
 //! lets go; a move that is aborted midway leaves it to the source, and its blocks at the destination wait for the writers.
-//!
-//! One sequence at a time leaves an instance, so that the others go on.
 
 use alloc::format;
 use alloc::vec::Vec;
 
 use kvblock::{Admit, Handle, InstanceExport, Prompt};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, cannot_fail};
 use crate::serve::draw::{Purpose, draw};
-use crate::serve::engine::{Stage, Turn};
+use crate::serve::engine::Engine;
 use crate::serve::fetch::{Fate, News};
 use crate::serve::running::{Load, Running};
 use crate::serve::simulator::Simulator;
@@ -32,6 +30,13 @@ pub(crate) struct Move {
     since: Nanos,
 }
 
+impl Move {
+    /// Whether it is from there.
+    pub(super) const fn leaves(&self, instance: usize) -> bool {
+        self.from == instance
+    }
+}
+
 /// How a move ends without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
@@ -42,88 +47,13 @@ enum Stop {
 }
 
 impl Simulator<'_> {
-    /// Begins the moves that are wanted, from instances that are between two steps.
-    pub(in crate::serve) fn begin_moves(&mut self) -> Result<(), Failure> {
-        if !self.world.settings.fleet.migrate {
-            return Ok(());
-        }
-        for from in 0..self.engines.len() {
-            let busy = self.moves.iter().any(|it| it.from == from);
-            if busy || self.engines[from].turn != Turn::Between {
-                continue;
-            }
-            match self.engines[from].stage {
-                Stage::Draining => self.empty(from)?,
-                Stage::Ready => self.even_out(from)?,
-                Stage::Starting(_) | Stage::Removed => {}
-            }
-        }
-        self.note_moves();
-        Ok(())
-    }
-
-    /// Moves a sequence from the fullest instance to the new one, if that brings them nearer to each other.
-    fn even_out(&mut self, from: usize) -> Result<(), Failure> {
-        let Some(to) = self.filled.filter(|to| *to != from) else {
-            return Ok(());
-        };
-        let held = |at: usize| self.engines[at].memory.held();
-        let others = self.engines.iter().filter(|it| it.stage == Stage::Ready);
-        let fullest = others.map(|it| it.memory.held()).max();
-        let is_written = self.engines[to].memory.moves.is_under_way();
-        if fullest > Some(held(from)) || is_written {
-            return Ok(());
-        }
-        let most = held(from).saturating_sub(held(to)) / 2;
-        for (blocks, handle) in self.movable(from)? {
-            if blocks <= most && self.begin(from, to, handle)? {
-                return Ok(());
-            }
-        }
-        // They are as even as whole sequences make them.
-        if self.engines[from]
-            .running
-            .iter()
-            .all(|it| it.prefill_left() == 0)
-        {
-            self.filled = None;
-        }
-        Ok(())
-    }
-
-    /// Moves a sequence away from an instance that is drained, to whoever has the most room.
-    fn empty(&mut self, from: usize) -> Result<(), Failure> {
-        let ready = self.engines.iter().filter(|it| it.stage == Stage::Ready);
-        let mut to: Vec<_> = ready.map(|it| (it.memory.available(), it.number)).collect();
-        to.sort_unstable_by_key(|(available, number)| (core::cmp::Reverse(*available), *number));
-        for (_, handle) in self.movable(from)? {
-            for (_, to) in &to {
-                if self.begin(from, *to, handle)? {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The sequences of an instance that can be moved, those with the most blocks first.
-    fn movable(&self, from: usize) -> Result<Vec<(usize, Handle)>, Failure> {
-        let engine = &self.engines[from];
-        let decoding = engine.running.iter().filter(|running| {
-            let is_decoding = running.load == Load::None && running.prefill_left() == 0;
-            is_decoding && !running.stays && !running.ended
-        });
-        let mut found = Vec::new();
-        for running in decoding {
-            found.push((engine.memory.blocks_of(running.handle)?, running.handle));
-        }
-        // Stable: of equals the oldest.
-        found.sort_by_key(|(blocks, _)| core::cmp::Reverse(*blocks));
-        Ok(found)
-    }
-
     /// Begins a move; false if one of the two cannot take part now.
-    fn begin(&mut self, from: usize, to: usize, handle: Handle) -> Result<bool, Failure> {
+    pub(super) fn begin(
+        &mut self,
+        from: usize,
+        to: usize,
+        handle: Handle,
+    ) -> Result<bool, Failure> {
         let settings = self.world.settings;
         let world = &mut self.world;
         let target = &self.engines[to];
@@ -150,9 +80,7 @@ impl Simulator<'_> {
         .label(branch.request as u64);
         let target = &mut self.engines[to];
         let Some(arriving) = target.memory.take_in(&admit, &export)? else {
-            export
-                .abort()
-                .map_err(crate::failure::cannot_fail("abort"))?;
+            export.abort().map_err(cannot_fail("abort"))?;
             return Ok(false);
         };
         let (destination, blocks) = (arriving.handle, arriving.blocks);
@@ -283,7 +211,7 @@ impl Simulator<'_> {
 
     /// Calls off the moves of requests that have ended.
     pub(in crate::serve) fn forget_ended(&mut self) -> Result<(), Failure> {
-        let gone = |it: &Move, engines: &[crate::serve::engine::Engine]| {
+        let gone = |it: &Move, engines: &[Engine]| {
             !engines[it.from]
                 .running
                 .iter()
@@ -321,7 +249,7 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    fn note_moves(&mut self) {
+    pub(super) fn note_moves(&mut self) {
         let held = self.engines.iter().any(|it| it.memory.moves.is_under_way());
         self.world.moves_hold = held || !self.moves.is_empty();
     }

@@ -3,6 +3,8 @@
 //!
 //! Beside the sequences, blocks are held by the device's last step (`overlap`), by writers (`fetch`), and by pins.
 
+mod end;
+mod lack;
 mod make;
 pub(crate) mod moves;
 
@@ -11,7 +13,7 @@ use alloc::vec::Vec;
 
 use kvblock::{
     Admit, AdmitError, AppendError, BlockPool, BranchError, Contents, CopyTicket, Handle, Holder,
-    ImportError, Instance, InstanceIncoming, InstanceStep, Leases, Refused, Sequences, ShardId,
+    ImportError, Instance, InstanceIncoming, InstanceStep, Leases, Refused, Sequences,
     TruncateAfterError, TruncateError,
 };
 
@@ -21,16 +23,7 @@ use crate::serve::overlap::Overlap;
 use crate::serve::pins::Pins;
 use crate::serve::settings::Settings;
 use crate::serve::step_time::Nanos;
-
-/// What an append or an admission lacks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lack {
-    /// Where; `None` for everywhere.
-    shard: Option<ShardId>,
-    pub(crate) blocks: usize,
-    /// They come back when the step under way is done.
-    pub(crate) is_quarantined: bool,
-}
+use lack::Lack;
 
 /// An admission that was granted.
 #[derive(Clone, Copy, Debug)]
@@ -303,7 +296,7 @@ impl Memory {
                 self.keep_copies();
                 Ok(Ok(()))
             }
-            Err(AppendError::Refused(refused)) => Ok(Err(lack(refused))),
+            Err(AppendError::Refused(refused)) => Ok(Err(Lack::of(refused))),
             Err(other) => Err(cannot_fail("append")(other)),
         }
     }
@@ -388,32 +381,6 @@ impl Memory {
         }
     }
 
-    pub(crate) fn release(&mut self, handle: Handle) -> Result<(), Failure> {
-        self.changes += 1;
-        self.fetches.give_up(handle);
-        self.moves.give_up(handle);
-        if let Some((lanes, fence)) = self.overlap.fenced() {
-            let released = self.instance.release_after(handle, lanes, fence);
-            return released.map_err(cannot_fail("release_after"));
-        }
-        self.instance
-            .release(handle)
-            .map_err(cannot_fail("release"))
-    }
-
-    pub(crate) fn preempt(&mut self, handle: Handle) -> Result<(), Failure> {
-        self.changes += 1;
-        self.fetches.give_up(handle);
-        self.moves.give_up(handle);
-        if let Some((lanes, fence)) = self.overlap.fenced() {
-            let preempted = self.instance.preempt_after(handle, lanes, fence);
-            return preempted.map_err(cannot_fail("preempt_after"));
-        }
-        self.instance
-            .preempt(handle)
-            .map_err(cannot_fail("preempt"))
-    }
-
     /// The first of `order` that together free what is lacked, or all that free any of it; and whether that is enough.
     pub(crate) fn victims(
         &self,
@@ -429,63 +396,6 @@ impl Memory {
         self.instance
             .select_victims(order, &need, victims)
             .map_err(cannot_fail("select_victims"))
-    }
-
-    /// One more step is on its way.
-    pub(crate) const fn launch(&mut self) {
-        self.overlap.launch();
-    }
-
-    /// The device has done the step before, and its copies.
-    pub(crate) fn end_step(&mut self) -> Result<(), Failure> {
-        self.changes += u64::from(self.overlap.end_step() > 0);
-        self.end_copies()
-    }
-
-    fn end_copies(&mut self) -> Result<(), Failure> {
-        self.changes += u64::from(!self.under_way.is_empty());
-        for (shard, ticket) in self.under_way.drain(..) {
-            self.instance
-                .copied(shard, ticket)
-                .map_err(cannot_fail("copied"))?;
-        }
-        core::mem::swap(&mut self.asked, &mut self.under_way);
-        Ok(())
-    }
-
-    /// Waits for the device, or else for late writers, or else gives a pin up; false if there was nothing of that.
-    pub(crate) fn wait(&mut self) -> Result<bool, Failure> {
-        self.changes += 1;
-        let device = self.wait_for_device()?;
-        Ok(device
-            || self.fetches.wait_for_late()?
-            || self.moves.wait_for_late()?
-            || self.pins.as_mut().is_some_and(Pins::give_up_one))
-    }
-
-    fn wait_for_device(&mut self) -> Result<bool, Failure> {
-        let copies = !self.asked.is_empty() || !self.under_way.is_empty();
-        self.end_copies()?;
-        self.end_copies()?;
-        Ok(self.overlap.wait() || copies)
-    }
-
-    /// Nothing happens for a while: who is late answers, and the device is done.
-    pub(crate) fn idle(&mut self) -> Result<(), Failure> {
-        self.overlap.wait();
-        self.moves.wait_for_late()?;
-        self.fetches.wait_for_late().map(drop)
-    }
-
-    /// The run is over: waits for everybody, and ends the pins.
-    pub(crate) fn close(&mut self) -> Result<(), Failure> {
-        self.wait_for_device()?;
-        self.fetches.wait_for_late()?;
-        self.moves.wait_for_late()?;
-        if let Some(pins) = &mut self.pins {
-            pins.end_all();
-        }
-        Ok(())
     }
 
     /// Sums over the tables of these sequences.
@@ -511,29 +421,6 @@ impl Memory {
             .audit(&others)
             .err()
             .map(|found| found.to_string())
-    }
-}
-
-fn lack(refused: Refused) -> Lack {
-    // Not even with all memory.
-    let never = |shard| Lack {
-        shard,
-        blocks: usize::MAX,
-        is_quarantined: false,
-    };
-    match refused {
-        Refused::Shortfall {
-            shard,
-            needed,
-            available,
-            quarantined,
-        } => Lack {
-            shard: Some(shard),
-            blocks: needed.saturating_sub(available).max(1),
-            is_quarantined: quarantined > 0 && available + quarantined >= needed,
-        },
-        Refused::NeverFits { shard, .. } => never(Some(shard)),
-        _ => never(None),
     }
 }
 
