@@ -239,6 +239,8 @@ impl Engine {
                 idle: report.pool.idle,
                 held: report.pool.held,
                 quarantined: report.pool.quarantined,
+                loading: report.loading,
+                late: self.memory.late(shard),
                 stranded: self.memory.stranded(),
                 duplicated: report.duplicated,
             }

@@ -166,6 +166,13 @@ impl Fetches {
         (left(false), left(true))
     }
 
+    /// Blocks of one shard that writers may touch and nobody wants any more.
+    pub(crate) fn late(&self, shard: usize) -> usize {
+        let late = self.transfers.iter().filter(|it| it.late);
+        let of_shard = late.filter_map(|it| it.imports.get(shard));
+        of_shard.map(Import::left).sum()
+    }
+
     /// A load begins; false if there is nothing to load.
     pub(crate) fn begin(
         &mut self,

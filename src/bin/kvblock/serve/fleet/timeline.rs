@@ -25,6 +25,9 @@ pub(crate) struct ShardSample {
     pub(crate) idle: usize,
     pub(crate) held: usize,
     pub(crate) quarantined: usize,
+    /// Held for writers, and those of them whose content nobody wants any more.
+    pub(crate) loading: usize,
+    pub(crate) late: usize,
     /// Of all ranks, beyond what the smallest one has.
     pub(crate) stranded: usize,
     /// Held here and at the other end of a move.
@@ -70,12 +73,18 @@ impl FleetTimeline {
 
 type Count = fn(&ShardSample) -> usize;
 
-const COLUMNS: [(&str, Count); 5] = [
+const COLUMNS: [(&str, Count); 3] = [
     ("run", |it| it.running),
     ("free", |it| it.free + it.idle),
     ("held", |it| it.held),
+];
+/// Columns that are shown only if they tell anything.
+const RARE: [(&str, Count); 5] = [
+    ("quarantined", |it| it.quarantined),
     ("stranded", |it| it.stranded),
     ("duplicated", |it| it.duplicated),
+    ("loading", |it| it.loading),
+    ("late", |it| it.late),
 ];
 
 /// Prints the samples, a row each; what is only cached counts as free. Columns of nothing are left out.
@@ -89,11 +98,11 @@ pub(crate) fn write(samples: &[FleetSample], out: &mut impl Write) -> io::Result
     };
     let mut columns = Vec::new();
     for name in names {
-        for (title, count) in COLUMNS {
-            let tells = |sample| of(sample, name, count).is_some_and(|it| it > 0);
-            if matches!(title, "stranded" | "duplicated") && !samples.iter().any(tells) {
-                continue;
-            }
+        let tells = |(_, count): &(&str, Count)| {
+            let found = |sample| of(sample, name, *count).is_some_and(|it| it > 0);
+            samples.iter().any(found)
+        };
+        for (title, count) in COLUMNS.into_iter().chain(RARE.into_iter().filter(tells)) {
             let title = match (name, is_split) {
                 ((instance, shard), true) => format!("{instance}.{shard} {title}"),
                 ((instance, _), false) => format!("{instance} {title}"),

@@ -223,6 +223,11 @@ impl Memory {
         self.fetches.is_under_way() || self.moves.is_under_way()
     }
 
+    /// Blocks of a shard that late writers may touch, of transfers and of moves.
+    pub(crate) fn late(&self, shard: usize) -> usize {
+        self.fetches.late(shard) + self.moves.late(shard)
+    }
+
     /// A step passes for the writers; adds what it brings.
     pub(crate) fn load(&mut self, news: &mut Vec<News>) -> Result<(), Failure> {
         news.clear();
