@@ -6,6 +6,7 @@
 //! are not part of the repository; where they are absent, their tests are not run, and say so.
 #![cfg(not(loom))]
 
+mod fleet;
 mod lifetimes;
 mod plan;
 mod program;

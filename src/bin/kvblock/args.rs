@@ -1,5 +1,6 @@
 //! The command line: subcommands, options, and the values that they take.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,9 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kvblock::trace;
 
 use crate::plan::PlanArgs;
-use crate::serve::step_time::StepTime;
+use crate::serve::{Phases, Placement, step_time::StepTime};
 use crate::values::{
-    BudgetArg, Fraction, GrowthArg, PinTime, ResizeArg, Share, Slo, Watermark, at_least_one,
+    BudgetArg, Fraction, GrowthArg, PinTime, ResizeArg, Share, Slo, TimeArg, Watermark,
+    at_least_one,
 };
 
 /// Block allocator for the KV cache of LLM inference engines: replays real workloads and reports what the allocator did, and says
@@ -24,8 +26,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Replay(ReplayArgs),
-    Plan(PlanArgs),
+    Replay(Box<ReplayArgs>),
+    Plan(Box<PlanArgs>),
 }
 
 /// Replay a trace of requests through a pool and report latencies, hits, preemptions, refusals and leaks.
@@ -38,7 +40,7 @@ pub(crate) enum Command {
 pub(crate) struct ReplayArgs {
     /// The trace: JSON lines of Mooncake, of sessions or of trees, or Azure CSV, plain or .gz [default: the built-in chat
     /// workload]
-    #[arg(value_name = "TRACE")]
+    #[arg(value_name = "TRACE", conflicts_with = "phases")]
     pub(crate) trace: Option<PathBuf>,
 
     /// How requests meet each other
@@ -82,6 +84,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
+
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
 }
 
 /// How serve mode serves.
@@ -156,7 +161,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) writers: Option<NonZeroUsize>,
 
-    /// Blocks that arrive in a step, of all transfers together [default: 64]
+    /// Blocks that arrive at an instance in a step, of all transfers together [default: 64]
     #[arg(long, value_name = "BLOCKS", value_parser = at_least_one)]
     pub(crate) fetch_rate: Option<NonZeroUsize>,
 
@@ -205,6 +210,72 @@ impl ServeArgs {
     }
 }
 
+/// Several instances, and instances of several ranks.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct FleetArgs {
+    /// Equal replicas, each with its own memory and its own steps; a request runs on one of them [default: 1]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) instances: Option<NonZeroUsize>,
+
+    /// Ranks of an instance, which all hold each of its sequences; --blocks is what each of them has [default: 1]
+    #[arg(long, value_name = "S", value_parser = at_least_one)]
+    pub(crate) shards: Option<NonZeroUsize>,
+
+    /// Blocks of each rank instead, as in `2111,2055`: what one has beyond the least is stranded
+    #[arg(long, value_name = "BLOCKS", value_parser = at_least_one, value_delimiter = ',')]
+    pub(crate) uneven: Vec<NonZeroUsize>,
+
+    /// The shards are stages of a pipeline: a pool and a table each, and a sequence needs blocks of all
+    #[arg(long)]
+    pub(crate) split: bool,
+
+    /// Who gets a request, of those that can take it now [default: affinity]
+    #[arg(long, value_enum)]
+    pub(crate) placement: Option<Placement>,
+
+    /// Adds an instance at this time, in seconds or as `1500ms`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) scale_out_at: Option<TimeArg>,
+
+    /// How long the new instance loads its weights before it takes anything [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ready_after: Option<TimeArg>,
+
+    /// Moves running sequences: to the new instance from the fullest one until they hold about as much, and away from a drained one.
+    /// --writers, --fetch-rate and --abort-transfers are about moves, too
+    #[arg(long)]
+    pub(crate) migrate: bool,
+
+    /// From this time on instance 0 takes no requests, and is removed when it is empty
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drain_at: Option<TimeArg>,
+
+    /// Serves a workload made from the seed, instead of a trace
+    #[arg(long, value_enum)]
+    pub(crate) phases: Option<Phases>,
+}
+
+impl FleetArgs {
+    /// The first option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            (self.instances.is_some(), "--instances"),
+            (self.shards.is_some(), "--shards"),
+            (!self.uneven.is_empty(), "--uneven"),
+            (self.split, "--split"),
+            (self.placement.is_some(), "--placement"),
+            (self.scale_out_at.is_some(), "--scale-out-at"),
+            (self.ready_after.is_some(), "--ready-after"),
+            (self.migrate, "--migrate"),
+            (self.drain_at.is_some(), "--drain-at"),
+            (self.phases.is_some(), "--phases"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 leak or audit failure, 2 bad arguments or input.";
 
 const EXAMPLES: &str = "\
@@ -220,6 +291,8 @@ Examples:
   kvblock replay conversation_trace.jsonl --block-size 16,32,64,128
   kvblock replay conversation_trace.jsonl --resize 60s=-25%,120s=+25% --fetch 20% --abort-transfers 10% --overlap
   kvblock replay sessions.jsonl --pin 60 --pin-budget 10%
+  kvblock replay conversation_trace.jsonl --instances 3 --uneven 2111,2055 --scale-out-at 60 --ready-after 30 --migrate
+  kvblock replay --phases long-survivors --instances 2 --drain-at 60
   kvblock replay conversation_trace.jsonl --mode sequential --capacity 5%";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

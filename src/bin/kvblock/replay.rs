@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
 }
 
 fn run_sequential(args: &ReplayArgs, workload: Workload) -> Result<(), Failure> {
-    if let Some(option) = args.serve.given() {
+    if let Some(option) = args.serve.given().or(args.fleet.given()) {
         return Err(Failure::Input(format!(
             "{option} is of serve mode, and `--mode sequential` serves one request at a time"
         )));
@@ -127,6 +127,13 @@ impl Workload {
                 return Err(Failure::Input(String::from(
                     "--format says how TRACE is to be read, and there is no TRACE",
                 )));
+            }
+            if let Some(phases) = args.fleet.phases {
+                return Ok(Self {
+                    name: format!("{} (seed {})", phases.name(), args.seed),
+                    format: None,
+                    rows: Rows::Requests(phases.requests(args.seed)),
+                });
             }
             let name = format!("built-in chat (seed {})", args.seed);
             return Ok(Self {

@@ -263,6 +263,24 @@ impl FromStr for ResizeArg {
     }
 }
 
+/// A time with its unit, or a plain number of seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeArg(pub(crate) Nanos);
+
+impl FromStr for TimeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let plain = text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        let time = if plain {
+            duration(&format!("{text}s"))
+        } else {
+            duration(text)
+        };
+        time.map(Self)
+    }
+}
+
 /// How long a pin lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PinTime(pub(crate) Nanos);
@@ -271,16 +289,9 @@ impl FromStr for PinTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // As others, or a plain number of seconds.
-        let plain = text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
-        let lasts = if plain {
-            duration(&format!("{text}s"))
-        } else {
-            duration(text)
-        };
-        match lasts? {
-            0 => Err(String::from("a pin must last: leave --pin out for none")),
-            lasts => Ok(Self(lasts)),
+        match text.parse()? {
+            TimeArg(0) => Err(String::from("a pin must last: leave --pin out for none")),
+            TimeArg(lasts) => Ok(Self(lasts)),
         }
     }
 }
@@ -535,6 +546,7 @@ mod tests {
         for text in ["0", "", "long", "-1"] {
             assert!(text.parse::<PinTime>().is_err(), "{text}");
         }
+        assert_eq!("0".parse(), Ok(TimeArg(0)));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) enum Purpose {
     ArrivalOrder = 9,
     /// When writers answer of what nobody wants.
     Late = 10,
+    /// Whether a move is aborted.
+    AbortMove = 11,
 }
 
 /// A number that this seed gives to this decision on this thing.

@@ -72,6 +72,22 @@ pub(crate) struct FetchFigures {
     pub(crate) renewals_refused: u64,
 }
 
+impl FetchFigures {
+    /// Adds those of another engine.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.not_needed += other.not_needed;
+        self.begun += other.begun;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.aborted += other.aborted;
+        self.loaded_blocks += other.loaded_blocks;
+        self.loaded_tokens += other.loaded_tokens;
+        self.late_most = self.late_most.max(other.late_most);
+        self.load_steps += other.load_steps;
+        self.renewals_refused += other.renewals_refused;
+    }
+}
+
 /// What a step has brought to a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
@@ -85,7 +101,8 @@ pub(crate) enum News {
 #[derive(Debug)]
 struct Transfer {
     handle: Handle,
-    import: Import,
+    /// One for each shard: they are filled alike.
+    imports: Vec<Import>,
     fate: Fate,
     /// Parts to come: a writer's of a block, the next one last.
     parts: Vec<(usize, usize)>,
@@ -144,20 +161,27 @@ impl Fetches {
     pub(crate) fn blocks(&self) -> (usize, usize) {
         let left = |late_only: bool| {
             let those = self.transfers.iter().filter(|it| it.late || !late_only);
-            those.map(|it| it.import.left()).sum()
+            those.map(Transfer::left).sum()
         };
         (left(false), left(true))
+    }
+
+    /// Blocks of one shard that writers may touch and nobody wants any more.
+    pub(crate) fn late(&self, shard: usize) -> usize {
+        let late = self.transfers.iter().filter(|it| it.late);
+        let of_shard = late.filter_map(|it| it.imports.get(shard));
+        of_shard.map(Import::left).sum()
     }
 
     /// A load begins; false if there is nothing to load.
     pub(crate) fn begin(
         &mut self,
         handle: Handle,
-        import: Import,
+        imports: Vec<Import>,
         request: u64,
         fate: Fate,
     ) -> bool {
-        let blocks = import.ids().len();
+        let blocks = imports.first().map_or(0, |it| it.ids().len());
         if blocks == 0 {
             self.figures.not_needed += 1;
             return false;
@@ -175,7 +199,7 @@ impl Fetches {
         self.figures.begun += 1;
         self.transfers.push(Transfer {
             handle,
-            import,
+            imports,
             fate,
             half: parts.len() / 2,
             parts,
@@ -212,8 +236,7 @@ impl Fetches {
                 self.news.push(news);
             }
         }
-        self.transfers
-            .retain(|transfer| !transfer.import.is_settled());
+        self.transfers.retain(|transfer| !transfer.is_settled());
         Ok(&self.news)
     }
 
@@ -224,8 +247,7 @@ impl Fetches {
             transfer.answer_late()?;
             waited = true;
         }
-        self.transfers
-            .retain(|transfer| !transfer.import.is_settled());
+        self.transfers.retain(|transfer| !transfer.is_settled());
         Ok(waited)
     }
 }
@@ -246,9 +268,7 @@ impl Transfer {
                 break;
             };
             *left -= 1;
-            self.import
-                .arrived(writer, block..block + 1)
-                .map_err(cannot_fail("arrived"))?;
+            self.arrived(writer, block)?;
             self.lacks[block] -= 1;
             figures.loaded_blocks += u64::from(self.lacks[block] == 0);
         }
@@ -265,7 +285,9 @@ impl Transfer {
                 figures.failed += 1;
                 self.late = true;
                 if let Some((writer, _)) = self.parts.pop() {
-                    self.import.end(writer).map_err(cannot_fail("end"))?;
+                    for import in &self.imports {
+                        import.end(writer).map_err(cannot_fail("end"))?;
+                    }
                     self.parts.retain(|part| part.0 != writer);
                 }
                 News::Fallback(self.handle)
@@ -275,11 +297,28 @@ impl Transfer {
 
     /// The writers answer of all that is left.
     fn answer_late(&mut self) -> Result<(), Failure> {
-        for (writer, block) in self.parts.drain(..) {
-            self.import
+        for (writer, block) in core::mem::take(&mut self.parts) {
+            self.arrived(writer, block)?;
+        }
+        Ok(())
+    }
+
+    /// A writer has written its part of a block, on every shard.
+    fn arrived(&self, writer: usize, block: usize) -> Result<(), Failure> {
+        for import in &self.imports {
+            import
                 .arrived(writer, block..block + 1)
                 .map_err(cannot_fail("arrived"))?;
         }
         Ok(())
+    }
+
+    /// Blocks that some writer may touch, on all shards.
+    fn left(&self) -> usize {
+        self.imports.iter().map(Import::left).sum()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.imports.iter().all(Import::is_settled)
     }
 }

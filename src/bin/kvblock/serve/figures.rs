@@ -3,9 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use kvblock::SequencesReport;
+use kvblock::{HitStatistics, SequencesReport};
 
 use super::fetch::FetchFigures;
+use super::fleet::figures::{FitsInTotal, InstanceEnd, MoveFigures};
+use super::fleet::timeline::FleetSample;
 use super::job::{Ending, Job};
 use super::memory::Tables;
 use super::pins::PinFigures;
@@ -68,6 +70,13 @@ pub(crate) struct Figures {
     pub(crate) audits: u64,
     /// The first inconsistency that an audit found; the run ends there.
     pub(crate) inconsistency: Option<String>,
+    /// Requests that waited although the free blocks of all instances were enough together, and those that were refused for ever
+    /// although all their blocks would be.
+    pub(crate) fits_now: FitsInTotal,
+    pub(crate) fits_ever: FitsInTotal,
+    pub(crate) moves: MoveFigures,
+    /// What moved sequences found where they came to; the registries count that among the returns.
+    pub(crate) moved: Lookups,
     /// Only of a trace of trees.
     pub(crate) tree: Option<TreeFigures>,
 }
@@ -104,8 +113,8 @@ impl Figures {
     }
 }
 
-/// Admissions of a kind that the registry does not tell apart.
-#[derive(Clone, Copy, Debug, Default)]
+/// What admissions of a kind looked up and found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookups {
     pub(crate) requests: u64,
     pub(crate) queried: u64,
@@ -117,6 +126,22 @@ impl Lookups {
         self.requests += 1;
         self.queried += queried as u64;
         self.hit += hit as u64;
+    }
+
+    pub(crate) const fn extend(&mut self, statistics: &HitStatistics) {
+        self.requests += statistics.requests;
+        self.queried += statistics.queried;
+        self.hit += statistics.hit;
+    }
+
+    /// Positions that were found, of those looked up.
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn ratio(&self) -> f64 {
+        if self.queried == 0 {
+            0.0
+        } else {
+            self.hit as f64 / self.queried as f64
+        }
     }
 }
 
@@ -174,8 +199,57 @@ pub(crate) struct Outcome {
     pub(crate) fetched: FetchFigures,
     pub(crate) pinned: PinFigures,
     pub(crate) resized: Vec<Resized>,
-    /// What the registry and the pool say at the end.
-    pub(crate) report: SequencesReport,
+    /// Each instance, and if it is a fleet, what there was over the time.
+    pub(crate) instances: Vec<InstanceEnd>,
+    pub(crate) fleet_series: Vec<FleetSample>,
+    /// Sums over what the registries and their pools say at the end.
+    pub(crate) totals: Totals,
+}
+
+impl Outcome {
+    /// The time that each instance was there, all together.
+    pub(crate) fn lifetimes(&self) -> Nanos {
+        let of = |it: &InstanceEnd| {
+            let end = it.figures.removed.unwrap_or(self.time);
+            end.saturating_sub(it.figures.ready.unwrap_or(end))
+        };
+        self.instances.iter().map(of).sum()
+    }
+}
+
+/// Sums over the registries and pools of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) preemptions: u64,
+    /// Lookups of first admissions, and of returns after a preemption.
+    pub(crate) first: Lookups,
+    pub(crate) returned: Lookups,
+    pub(crate) copies: u64,
+    pub(crate) adopted: u64,
+    pub(crate) reclaims: u64,
+    /// At the end: blocks that somebody or a fence holds, credits, sequences.
+    pub(crate) held: u64,
+    pub(crate) reserved: u64,
+    pub(crate) sequences: u64,
+}
+
+impl Totals {
+    /// Adds those of an instance: its shards have the same sequences.
+    pub(crate) fn add(&mut self, shards: &[SequencesReport]) {
+        if let Some(first) = shards.first() {
+            self.preemptions += first.preemptions;
+            self.first.extend(&first.first);
+            self.returned.extend(&first.returned);
+            self.sequences += first.sequences as u64;
+        }
+        for report in shards {
+            self.copies += report.copies;
+            self.adopted += report.adopted;
+            self.reclaims += report.pool.reclaims;
+            self.held += (report.pool.held + report.pool.quarantined) as u64;
+            self.reserved += report.pool.reserved as u64;
+        }
+    }
 }
 
 #[cfg(test)]

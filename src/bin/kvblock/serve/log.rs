@@ -3,10 +3,14 @@
 use alloc::vec::Vec;
 use core::iter::ExactSizeIterator;
 
-use kvblock::Handle;
+use kvblock::{Handle, Sequences};
 
-use super::figures::{Figures, Outcome};
+use super::fetch::FetchFigures;
+use super::figures::{Figures, Outcome, Totals};
+use super::fleet::figures::{EngineFigures, InstanceEnd};
+use super::fleet::timeline::FleetSample;
 use super::memory::Memory;
+use super::pins::PinFigures;
 use super::resize::Resized;
 use super::settings::Settings;
 use super::step_time::{Clock, Nanos, StepTime};
@@ -21,6 +25,8 @@ pub(crate) struct Log {
     timeline: Timeline,
     step_time: StepTime,
     audit_every: Option<u64>,
+    /// It has a time line of its own.
+    is_fleet: bool,
 }
 
 impl Log {
@@ -31,6 +37,7 @@ impl Log {
             timeline: Timeline::new(),
             step_time: settings.step_time,
             audit_every: settings.audit_every,
+            is_fleet: settings.fleet.asked,
         }
     }
 
@@ -43,24 +50,37 @@ impl Log {
         self.clock.jump(to);
     }
 
-    /// A step computes `tokens` while these sequences run; the clock moves on.
-    pub(crate) fn step(
+    /// A step of the only engine: the clock moves on to its end.
+    pub(crate) fn pass(
         &mut self,
         memory: &Memory,
         running: impl ExactSizeIterator<Item = Handle>,
         waiting: usize,
         tokens: usize,
     ) -> Result<(), Failure> {
+        let took = self.step(memory, running, waiting, tokens)?;
+        self.clock.jump(self.clock.now().saturating_add(took));
+        Ok(())
+    }
+
+    /// A step computes `tokens` while these sequences run. Gives how long it takes.
+    pub(crate) fn step(
+        &mut self,
+        memory: &Memory,
+        running: impl ExactSizeIterator<Item = Handle>,
+        waiting: usize,
+        tokens: usize,
+    ) -> Result<Nanos, Failure> {
         let count = running.len();
         let tables = memory.tables(running)?;
         let took = self.step_time.of(tokens as u64, tables.entries);
-        self.clock.step(took);
+        self.clock.work(took);
         self.figures.steps += 1;
         self.figures.means.add(took, tables, memory.held());
-        let now = self.clock.now();
+        let now = self.clock.now().saturating_add(took);
         let most = &mut self.figures.quarantined_most;
-        *most = (*most).max(memory.pool().quarantined());
-        if self.timeline.is_due(now) {
+        *most = (*most).max(memory.quarantined());
+        if !self.is_fleet && self.timeline.is_due(now) {
             let pool = memory.pool().report();
             let (loading, late) = memory.fetches.blocks();
             let sample = Sample {
@@ -77,25 +97,23 @@ impl Log {
                 quarantined: pool.quarantined,
                 loading,
                 late,
-                pinned: memory.pins().map_or(0, |pins| pins.leases().used()),
+                pinned: memory.pins().map_or(0, |pins| pins.used()),
             };
             self.timeline.add(now, sample);
         }
-        Ok(())
+        Ok(took)
     }
 
-    /// Recounts everything if it is time; false once anything disagrees.
-    pub(crate) fn audit_if_due(&mut self, memory: &Memory) -> bool {
-        if self
-            .audit_every
-            .is_some_and(|every| self.figures.steps % every == 0)
-        {
+    /// Recounts everything if it is time after so many steps; false once anything disagrees.
+    pub(crate) fn audit_if_due(&mut self, memory: &Memory, steps: u64) -> bool {
+        if self.audit_every.is_some_and(|every| steps % every == 0) {
             self.audit(memory);
         }
         self.figures.inconsistency.is_none()
     }
 
-    fn audit(&mut self, memory: &Memory) {
+    /// Recounts everything.
+    pub(crate) fn audit(&mut self, memory: &Memory) {
         self.figures.audits += 1;
         // The first one is what matters.
         let found = memory.audit();
@@ -105,22 +123,40 @@ impl Log {
     /// Waits for what is under way, recounts a last time, and closes the book.
     pub(crate) fn finish(
         mut self,
-        mut memory: Memory,
-        resized: Vec<Resized>,
+        engines: Vec<(Memory, Vec<Resized>, EngineFigures)>,
+        fleet_series: Vec<FleetSample>,
     ) -> Result<Outcome, Failure> {
-        memory.close()?;
-        if self.figures.inconsistency.is_none() {
-            self.audit(&memory);
-        }
-        Ok(Outcome {
-            figures: self.figures,
-            series: self.timeline.into_samples(),
+        let mut outcome = Outcome {
+            figures: Figures::default(),
+            series: Vec::new(),
             time: self.clock.now(),
             busy: self.clock.busy(),
-            fetched: memory.fetches.figures,
-            pinned: memory.pins().map(|pins| pins.figures).unwrap_or_default(),
-            resized,
-            report: memory.sequences().report(),
-        })
+            fetched: FetchFigures::default(),
+            pinned: PinFigures::default(),
+            resized: Vec::new(),
+            instances: Vec::new(),
+            fleet_series,
+            totals: Totals::default(),
+        };
+        for (mut memory, resized, figures) in engines {
+            memory.close()?;
+            if self.figures.inconsistency.is_none() {
+                self.audit(&memory);
+            }
+            outcome.fetched.add(&memory.fetches.figures);
+            let late = &mut self.figures.moves.late_most;
+            *late = (*late).max(memory.moves.figures.late_most);
+            if let Some(pins) = memory.pins() {
+                outcome.pinned.add(&pins.figures);
+            }
+            outcome.resized.extend(resized);
+            let shards = memory.shards().iter();
+            let reports: Vec<_> = shards.map(Sequences::report).collect();
+            outcome.totals.add(&reports);
+            outcome.instances.push(InstanceEnd { figures, reports });
+        }
+        outcome.figures = self.figures;
+        outcome.series = self.timeline.into_samples();
+        Ok(outcome)
     }
 }

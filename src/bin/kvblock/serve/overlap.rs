@@ -3,31 +3,39 @@
 //! With `--overlap` the engine runs one step ahead of the device. Ends, preemptions and truncations are then fenced with the last step
 //! that was launched, and its fence passes when the step after it ends.
 
-use kvblock::{BlockPool, Fence, Lane};
+use alloc::vec::Vec;
 
-/// The timeline of the device. Without overlap it has no lane, and nothing waits.
+use kvblock::{Fence, Instance, Lane};
+
+use crate::failure::Failure;
+
+/// The timeline of the device. Without overlap it has no lanes, and nothing waits.
 #[derive(Debug)]
 pub(crate) struct Overlap {
-    lane: Option<Lane>,
+    /// One for each shard; none without overlap.
+    lanes: Vec<Lane>,
     launched: u64,
 }
 
 impl Overlap {
-    pub(crate) fn new(pool: &BlockPool, overlap: bool) -> Self {
-        Self {
-            lane: overlap.then(|| pool.lane()),
-            launched: 0,
-        }
+    pub(crate) fn new(instance: &Instance, overlap: bool) -> Result<Self, Failure> {
+        let lanes = match overlap {
+            true => instance.lanes(),
+            false => Ok(Vec::new()),
+        };
+        let lanes = lanes
+            .map_err(|error| Failure::Input(alloc::format!("no lanes for --overlap: {error}")))?;
+        Ok(Self { lanes, launched: 0 })
     }
 
-    pub(crate) const fn lane(&self) -> Option<&Lane> {
-        self.lane.as_ref()
+    pub(crate) fn lanes(&self) -> &[Lane] {
+        &self.lanes
     }
 
     /// Where to put what is given back, if the device may still touch it.
-    pub(crate) fn fenced(&mut self) -> Option<(&mut Lane, Fence)> {
+    pub(crate) fn fenced(&mut self) -> Option<(&mut [Lane], Fence)> {
         let fence = Fence(self.launched);
-        self.lane.as_mut().map(|lane| (lane, fence))
+        (!self.lanes.is_empty()).then_some((&mut self.lanes[..], fence))
     }
 
     /// One more step is on its way.
@@ -45,7 +53,7 @@ impl Overlap {
 
     /// Waits until every step is done; false if nothing waited for one.
     pub(crate) fn wait(&mut self) -> bool {
-        let waited = self.lane.as_ref().is_some_and(|lane| !lane.is_empty());
+        let waited = self.lanes.iter().any(|lane| !lane.is_empty());
         self.complete(self.launched);
         // What is fenced from now on belongs to a later point.
         self.launched += 1;
@@ -53,15 +61,14 @@ impl Overlap {
     }
 
     fn complete(&mut self, step: u64) -> usize {
-        self.lane
-            .as_mut()
-            .map_or(0, |lane| lane.complete(Fence(step)))
+        let lanes = self.lanes.iter_mut();
+        lanes.map(|lane| lane.complete(Fence(step))).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kvblock::PoolConfig;
+    use kvblock::{BlockPool, PoolConfig, Sequences, SequencesConfig};
 
     use super::*;
 
@@ -69,12 +76,14 @@ mod tests {
     fn what_is_given_back_waits_for_one_step() {
         let pool = BlockPool::new(&PoolConfig::new(4, 1)).expect("a small pool");
         let mut worker = pool.worker().expect("a worker");
-        let mut overlap = Overlap::new(&pool, true);
+        let registry = Sequences::new(pool.clone(), &SequencesConfig::new(1)).expect("a registry");
+        let instance = Instance::split(Vec::from([registry])).expect("one shard");
+        let mut overlap = Overlap::new(&instance, true).expect("a lane");
         let mut give_back = |overlap: &mut Overlap| {
             let blocks = pool.reserve(1).expect("free").take(&mut worker, 1);
-            let (lane, fence) = overlap.fenced().expect("a lane");
+            let (lanes, fence) = overlap.fenced().expect("a lane");
             let blocks = blocks.expect("reserved");
-            let released = blocks.release_after(&mut worker, lane, fence);
+            let released = blocks.release_after(&mut worker, &mut lanes[0], fence);
             assert!(released.is_ok());
         };
         // While the first step is planned nothing is under way; the second one is planned behind the first.
@@ -87,6 +96,7 @@ mod tests {
         assert_eq!(pool.report().quarantined, 1);
         assert!(overlap.wait() && !overlap.wait());
         assert_eq!(pool.available(), 4);
-        assert!(Overlap::new(&pool, false).fenced().is_none());
+        let mut none = Overlap::new(&instance, false).expect("nothing");
+        assert!(none.fenced().is_none());
     }
 }

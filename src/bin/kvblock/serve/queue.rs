@@ -30,12 +30,20 @@ pub(crate) struct Branch {
     pub(crate) joins: bool,
 }
 
+/// What a memory looked like to an admission: as long as neither count grows, it is refused again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prospects {
+    pub(crate) engine: usize,
+    pub(crate) changes: u64,
+    pub(crate) available: usize,
+}
+
 /// What waits, and the prompt of the one that is next.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: BTreeMap<Seniority, Branch>,
-    /// What the memory looked like when the head was refused.
-    pub(crate) refused_at: Option<(u64, usize)>,
+    /// What the memories looked like that refused the head; empty if none did.
+    pub(crate) refused_at: Vec<Prospects>,
     /// Whose prompt `prompt` is, and with how many generated tokens.
     prompt_of: Option<(Seniority, u64)>,
     prompt: Vec<u32>,
@@ -48,9 +56,19 @@ impl Queue {
             .head()
             .is_some_and(|head| branch.seniority < head.seniority)
         {
-            self.refused_at = None;
+            self.refused_at.clear();
         }
         self.waiting.insert(branch.seniority, branch);
+    }
+
+    /// Whether these memories, all that there are, have refused the head, and would again.
+    pub(crate) fn is_hopeless(&self, now: &[Prospects]) -> bool {
+        let same = |(then, now): (&Prospects, &Prospects)| {
+            then.engine == now.engine
+                && then.changes == now.changes
+                && now.available <= then.available
+        };
+        now.len() == self.refused_at.len() && self.refused_at.iter().zip(now).all(same)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -66,13 +84,13 @@ impl Queue {
     }
 
     pub(crate) fn pop(&mut self) -> Option<Branch> {
-        self.refused_at = None;
+        self.refused_at.clear();
         self.waiting.pop_first().map(|(_, branch)| branch)
     }
 
     /// Forgets all branches of a request.
     pub(crate) fn remove_request(&mut self, arrived: u64) {
-        self.refused_at = None;
+        self.refused_at.clear();
         let branches = |branch| Seniority { arrived, branch };
         let found: Vec<_> = self
             .waiting

@@ -11,6 +11,8 @@ pub(crate) enum Load {
     UnderWay,
     /// It failed, and there is no memory yet to compute them instead.
     Failed,
+    /// All of it is being moved to another instance.
+    Leaving,
 }
 
 /// A branch with its sequence, and what the step at hand does with it.
@@ -28,6 +30,8 @@ pub(crate) struct Running {
     pub(crate) chunk: usize,
     /// Nothing is computed before that is over.
     pub(crate) load: Load,
+    /// A move of it ended without success, and is not tried again.
+    pub(crate) stays: bool,
     /// Its sequence is released; it leaves at the end of the step.
     pub(crate) ended: bool,
 }
@@ -42,6 +46,7 @@ impl Running {
             grows: 0,
             chunk: 0,
             load: Load::None,
+            stays: false,
             ended: false,
         }
     }
@@ -55,7 +60,7 @@ impl Running {
     pub(crate) fn plan_chunk(&mut self, budget: &mut usize) {
         self.chunk = match self.load {
             Load::None => self.prefill_left().min(*budget),
-            Load::UnderWay | Load::Failed => 0,
+            Load::UnderWay | Load::Failed | Load::Leaving => 0,
         };
         *budget -= self.chunk;
     }

@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::drafts::Drafts;
+use super::fleet::settings::FleetSettings;
 use super::step_time::{Nanos, StepTime};
 use crate::failure::Failure;
 use crate::values::{BudgetArg, GrowthArg, ResizeArg, Share, Slo, Watermark};
@@ -64,6 +65,7 @@ pub(crate) struct Settings {
     pub(crate) overlap: bool,
     pub(crate) fetch: FetchSettings,
     pub(crate) pins: Option<PinSettings>,
+    pub(crate) fleet: FleetSettings,
     pub(crate) audit_every: Option<u64>,
     pub(crate) seed: u64,
 }
@@ -122,6 +124,9 @@ impl Settings {
         };
         let mut settings = self.clone();
         settings.blocks = convert(self.blocks);
+        for blocks in &mut settings.fleet.ranks {
+            *blocks = convert(*blocks);
+        }
         settings.watermark = convert(self.watermark);
         settings.block_size = block_size;
         for resize in &mut settings.resizes {
@@ -163,9 +168,10 @@ impl Settings {
         core::iter::once(self.blocks).chain(self.resizes.iter().map(|resize| resize.to))
     }
 
-    pub(crate) fn pool(&self) -> PoolConfig {
-        PoolConfig::new(self.blocks, self.block_size)
-            .max_blocks(self.most_blocks())
+    /// A pool of so many blocks.
+    pub(crate) fn pool(&self, blocks: usize) -> PoolConfig {
+        PoolConfig::new(blocks, self.block_size)
+            .max_blocks(self.most_blocks().max(blocks))
             .secret(secret(self.seed))
     }
 
@@ -253,6 +259,7 @@ pub(crate) mod tests {
                 aborted: Share::NONE,
             },
             pins: None,
+            fleet: FleetSettings::one(8_192),
             audit_every: None,
             seed: 0,
         }

@@ -41,11 +41,11 @@ impl StepTime {
     }
 }
 
-/// The virtual clock: it only moves forward, by steps and by jumps to the next arrival.
+/// The virtual clock: it only moves forward, by jumps to the end of a step or to the next arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     now: Nanos,
-    /// The part of it that steps took.
+    /// What steps took of it, all engines' together.
     busy: Nanos,
 }
 
@@ -58,13 +58,12 @@ impl Clock {
         self.busy
     }
 
-    /// A step took this long.
-    pub(crate) const fn step(&mut self, took: Nanos) {
-        self.now = self.now.saturating_add(took);
+    /// A step takes this long; its end is still to come.
+    pub(crate) const fn work(&mut self, took: Nanos) {
         self.busy = self.busy.saturating_add(took);
     }
 
-    /// Nothing happens until then.
+    /// The next thing happens then.
     pub(crate) fn jump(&mut self, to: Nanos) {
         self.now = self.now.max(to);
     }
@@ -88,7 +87,8 @@ mod tests {
     #[test]
     fn the_clock_never_goes_back() {
         let mut clock = Clock::default();
-        clock.step(7);
+        clock.work(7);
+        clock.jump(7);
         clock.jump(5);
         assert_eq!((clock.now(), clock.busy()), (7, 7));
         clock.jump(9);

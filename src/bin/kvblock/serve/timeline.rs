@@ -52,13 +52,13 @@ const LIFETIMES: [(&str, Count); 6] = [
 
 /// Samples at a distance that doubles whenever there are too many.
 #[derive(Debug)]
-pub(crate) struct Timeline {
-    samples: Vec<Sample>,
+pub(crate) struct Spread<T> {
+    samples: Vec<T>,
     every: Nanos,
     next: Nanos,
 }
 
-impl Timeline {
+impl<T> Spread<T> {
     pub(crate) const fn new() -> Self {
         Self {
             samples: Vec::new(),
@@ -72,12 +72,8 @@ impl Timeline {
         now >= self.next
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    pub(crate) fn add(&mut self, now: Nanos, sample: Sample) {
-        self.samples.push(Sample {
-            time_s: now as f64 / 1e9,
-            ..sample
-        });
+    pub(crate) fn add(&mut self, now: Nanos, sample: T) {
+        self.samples.push(sample);
         if self.samples.len() == MOST {
             let mut at = 0;
             self.samples.retain(|_| {
@@ -91,8 +87,33 @@ impl Timeline {
             .saturating_mul(self.every);
     }
 
-    pub(crate) fn into_samples(self) -> Vec<Sample> {
+    pub(crate) fn into_samples(self) -> Vec<T> {
         self.samples
+    }
+}
+
+/// The time line of one engine.
+#[derive(Debug)]
+pub(crate) struct Timeline(Spread<Sample>);
+
+impl Timeline {
+    pub(crate) const fn new() -> Self {
+        Self(Spread::new())
+    }
+
+    /// Whether a sample is due.
+    pub(crate) const fn is_due(&self, now: Nanos) -> bool {
+        self.0.is_due(now)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn add(&mut self, now: Nanos, sample: Sample) {
+        let time_s = now as f64 / 1e9;
+        self.0.add(now, Sample { time_s, ..sample });
+    }
+
+    pub(crate) fn into_samples(self) -> Vec<Sample> {
+        self.0.into_samples()
     }
 }
 

@@ -24,6 +24,7 @@ use kvblock::{Admit, Handle, Namespace, Prompt};
 use serde::Serialize;
 
 use super::figures::Outcome;
+use super::fleet::figures::EngineFigures;
 use super::log::Log;
 use super::memory::{Fork, Memory};
 use super::settings::Settings;
@@ -97,7 +98,12 @@ pub(crate) fn run(
         }
     }
     solver.log.figures.tree = Some(solver.tree);
-    solver.log.finish(solver.memory, Vec::new())
+    let figures = EngineFigures {
+        ready: Some(0),
+        ..EngineFigures::default()
+    };
+    let only = (solver.memory, Vec::new(), figures);
+    solver.log.finish(Vec::from([only]), Vec::new())
 }
 
 /// Few-shot prompts, which all problems share.
@@ -173,7 +179,7 @@ impl<'t> Solver<'t> {
             settings,
             content: Content::new(settings.seed, 1, 1),
             namespace: Namespace::default(),
-            memory: Memory::new(settings)?,
+            memory: Memory::new(settings, 0)?,
             log: Log::new(settings),
             tree: TreeFigures::default(),
             text: Vec::new(),
@@ -191,7 +197,7 @@ impl<'t> Solver<'t> {
             self.memory.release(handle)?;
         }
         self.tree.problems += 1;
-        self.tree.left += self.memory.sequences().len() as u64;
+        self.tree.left += self.memory.len() as u64;
         let nodes = problem.nodes().len() as u64 - 1;
         self.tree.nodes += nodes;
         self.tree.given_up += nodes - (self.tree.kept + self.tree.pruned - settled);
@@ -301,7 +307,7 @@ impl<'t> Solver<'t> {
                 live[*node] = Some(*child);
             }
         }
-        let sequences = self.memory.sequences().len() as u64;
+        let sequences = self.memory.len() as u64;
         self.tree.most_at_once = self.tree.most_at_once.max(sequences);
         Ok(())
     }
@@ -472,12 +478,12 @@ impl<'t> Solver<'t> {
         figures.computed += tokens as u64;
         figures.full_steps += u64::from(tokens == self.settings.token_budget);
         let running: Vec<_> = running.collect();
-        self.log.step(&self.memory, running.into_iter(), 0, tokens)
+        self.log.pass(&self.memory, running.into_iter(), 0, tokens)
     }
 
     fn end_step(&mut self) -> Result<(), Stop> {
         self.memory.end_step()?;
-        if self.log.audit_if_due(&self.memory) {
+        if self.log.audit_if_due(&self.memory, self.log.figures.steps) {
             Ok(())
         } else {
             Err(Stop::Inconsistent)

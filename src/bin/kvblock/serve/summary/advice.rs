@@ -1,6 +1,5 @@
 //! What to do next where the figures suffer from the options or from the trace.
 
-use super::super::resize::Resized;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,6 +7,8 @@ use alloc::vec::Vec;
 use kvblock::MAX_BLOCKS;
 
 use super::Summary;
+use crate::serve::fleet::summary::FleetSummary;
+use crate::serve::resize::Resized;
 use crate::summary::grouped;
 use crate::values::GrowthArg;
 
@@ -26,6 +27,7 @@ impl Summary {
         ]
         .into_iter()
         .flatten()
+        .chain(self.fleet.iter().flat_map(FleetSummary::advice))
         .collect()
     }
 

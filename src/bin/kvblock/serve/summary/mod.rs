@@ -15,6 +15,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::figures::Outcome;
+use super::fleet::figures::InstanceEnd;
+use super::fleet::summary::FleetSummary;
 use super::settings::Settings;
 use super::timeline::{self, Sample};
 use super::tree::TreeFigures;
@@ -55,7 +57,11 @@ pub(crate) struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<TreeFigures>,
     elapsed_ms: u64,
-    series: Vec<Sample>,
+    /// Of one engine alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<Vec<Sample>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<FleetSummary>,
     /// The registry's and the pool's own reports.
     #[serde(skip)]
     reports: String,
@@ -68,18 +74,20 @@ impl Summary {
         outcome: Outcome,
         elapsed_ms: u64,
     ) -> Self {
-        let (figures, report) = (&outcome.figures, &outcome.report);
+        let (figures, totals) = (&outcome.figures, &outcome.totals);
+        let fleet = FleetSummary::new(settings, &outcome);
         Self {
             source: source.clone(),
             asked: Asked::new(settings),
-            requests: Requests::new(settings, figures, report),
+            requests: Requests::new(settings, figures, totals),
             speed: Speed::new(&outcome),
-            storage: Storage::new(settings.block_size, figures, report),
+            storage: Storage::new(settings.block_size, figures, totals),
             lifetimes: Lifetimes::new(settings, &outcome),
             tree: figures.tree,
             elapsed_ms,
-            reports: report.to_string(),
-            series: outcome.series,
+            reports: reports(&outcome.instances),
+            series: fleet.is_none().then_some(outcome.series),
+            fleet,
         }
     }
 
@@ -110,8 +118,16 @@ impl Summary {
         rows.push(count("time", self.elapsed_ms, "ms"));
         write_rows(&rows, out)?;
         self.lifetimes.write_resizes(out)?;
+        if let Some(fleet) = &self.fleet {
+            fleet.write(out)?;
+        }
         writeln!(out, "\nOver the time:")?;
-        timeline::write(&self.series, out)?;
+        if let Some(series) = &self.series {
+            timeline::write(series, out)?;
+        }
+        if let Some(fleet) = &self.fleet {
+            fleet.write_series(out)?;
+        }
         writeln!(out, "\nAt the end:\n{}", self.reports.trim_end())
     }
 
@@ -156,6 +172,19 @@ impl Summary {
         }
         (!found.is_empty()).then(|| found.join("; "))
     }
+}
+
+/// What the registries say; of several, which one says it.
+fn reports(instances: &[InstanceEnd]) -> String {
+    let mut said = Vec::new();
+    for (number, instance) in instances.iter().enumerate() {
+        if instances.len() > 1 {
+            said.push(format!("Instance {number}:"));
+        }
+        let shards = instance.reports.iter();
+        said.extend(shards.map(|it| it.to_string().trim_end().to_string()));
+    }
+    said.join("\n")
 }
 
 /// A row with a number.

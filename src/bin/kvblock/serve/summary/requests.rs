@@ -4,11 +4,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use kvblock::SequencesReport;
 use serde::Serialize;
 
 use super::{Row, count, per};
-use crate::serve::figures::Figures;
+use crate::serve::figures::{Figures, Totals};
 use crate::serve::samples::Percentiles;
 use crate::serve::settings::Settings;
 use crate::summary::grouped;
@@ -36,8 +35,8 @@ pub(super) struct Requests {
 
 impl Requests {
     #[expect(clippy::cast_precision_loss, reason = "figures to read")]
-    pub(super) fn new(settings: &Settings, figures: &Figures, report: &SequencesReport) -> Self {
-        let joined = figures.joined;
+    pub(super) fn new(settings: &Settings, figures: &Figures, totals: &Totals) -> Self {
+        let (joined, moved) = (figures.joined, figures.moved);
         Self {
             requests: figures.arrived,
             completed: figures.completed,
@@ -49,15 +48,15 @@ impl Requests {
                 0 => 0,
                 positions => settings.blocks_for(positions),
             },
-            preemptions: report.preemptions,
-            returns: report.returned.requests - joined.requests,
-            hit_ratio: report.first.ratio(),
+            preemptions: totals.preemptions,
+            returns: totals.returned.requests - joined.requests - moved.requests,
+            hit_ratio: totals.first.ratio(),
             returned_hit_ratio: per(
-                (report.returned.hit - joined.hit) as f64,
-                (report.returned.queried - joined.queried) as f64,
+                (totals.returned.hit - joined.hit - moved.hit) as f64,
+                (totals.returned.queried - joined.queried - moved.queried) as f64,
             ),
-            queried_positions: report.first.queried,
-            hit_positions: report.first.hit,
+            queried_positions: totals.first.queried,
+            hit_positions: totals.first.hit,
             input_tokens: figures.inputs.percentiles(),
             output_tokens: figures.outputs.percentiles(),
         }

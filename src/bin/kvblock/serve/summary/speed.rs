@@ -76,7 +76,7 @@ impl Speed {
             full_steps: figures.full_steps,
             short_steps: figures.short_steps,
             time_s: time,
-            busy: per(seconds(outcome.busy), time),
+            busy: per(seconds(outcome.busy), seconds(outcome.lifetimes())),
             served_output_tokens_per_s: per(figures.generated as f64, time),
             computed_tokens_per_s: per(figures.computed as f64, time),
             computed_tokens: figures.computed,

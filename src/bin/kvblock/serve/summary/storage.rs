@@ -4,11 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use kvblock::SequencesReport;
 use serde::Serialize;
 
 use super::{Row, count, per};
-use crate::serve::figures::Figures;
+use crate::serve::figures::{Figures, Totals};
 
 /// Branches, drafts, copies; what was held on average; what is left at the end.
 #[derive(Clone, Debug, Serialize)]
@@ -35,24 +34,24 @@ pub(super) struct Storage {
 
 impl Storage {
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-    pub(super) fn new(block_size: usize, figures: &Figures, report: &SequencesReport) -> Self {
-        let (means, pool) = (&figures.means, &report.pool);
+    pub(super) fn new(block_size: usize, figures: &Figures, totals: &Totals) -> Self {
+        let means = &figures.means;
         Self {
             forks: figures.forks,
             branches_queued: figures.branches_queued,
             branches_without_slot: figures.branches_without_slot,
-            copies: report.copies,
+            copies: totals.copies,
             drafts: figures.drafts,
             rejected_drafts: figures.rejected_drafts,
-            adopted_duplicates: report.adopted,
-            reclaims: pool.reclaims,
+            adopted_duplicates: totals.adopted,
+            reclaims: totals.reclaims,
             tail_waste_mean: means.tail_waste(),
             tail_waste_share: per(means.tail_waste(), means.held() * block_size as f64),
             table_entries_mean: means.entries(),
             held_mean: means.held(),
-            held_at_end: (pool.held + pool.quarantined) as u64,
-            reserved_at_end: pool.reserved as u64,
-            sequences_at_end: report.sequences as u64,
+            held_at_end: totals.held,
+            reserved_at_end: totals.reserved,
+            sequences_at_end: totals.sequences,
             audits: figures.audits,
             audit: figures
                 .inconsistency

@@ -3,29 +3,27 @@
 //!
 //! Beside the sequences, blocks are held by the device's last step (`overlap`), by writers (`fetch`), and by pins.
 
-use alloc::format;
+mod end;
+mod lack;
+mod make;
+pub(crate) mod moves;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use kvblock::{
     Admit, AdmitError, AppendError, BlockPool, BranchError, Contents, CopyTicket, Handle, Holder,
-    ImportError, Incoming, Refused, Sequences, Step, TruncateAfterError, TruncateError, Victim,
+    ImportError, Instance, InstanceIncoming, InstanceStep, Leases, Refused, Sequences,
+    TruncateAfterError, TruncateError,
 };
 
-use super::fetch::{Fate, Fetches, News};
-use super::overlap::Overlap;
-use super::pins::Pins;
-use super::settings::Settings;
-use super::step_time::Nanos;
 use crate::failure::{Failure, cannot_fail};
-
-/// What an append or an admission lacks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lack {
-    pub(crate) blocks: usize,
-    /// They come back when the step under way is done.
-    pub(crate) is_quarantined: bool,
-}
+use crate::serve::fetch::{Fate, Fetches, News};
+use crate::serve::overlap::Overlap;
+use crate::serve::pins::Pins;
+use crate::serve::settings::Settings;
+use crate::serve::step_time::Nanos;
+use lack::Lack;
 
 /// An admission that was granted.
 #[derive(Clone, Copy, Debug)]
@@ -36,19 +34,30 @@ pub(crate) struct Entered {
     pub(crate) loads: bool,
 }
 
+/// What an admission would find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) hit: usize,
+    pub(crate) available: usize,
+}
+
 /// The pool, its registry, and the copies under way.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    sequences: Sequences,
-    step: Step,
-    /// Copies that the step at hand asked for.
-    asked: Vec<CopyTicket>,
+    instance: Instance,
+    step: InstanceStep,
+    /// Copies that the step at hand asked for, each with its shard.
+    asked: Vec<(usize, CopyTicket)>,
     /// Copies that the step before asked for, which the device does in this one.
-    under_way: Vec<CopyTicket>,
+    under_way: Vec<(usize, CopyTicket)>,
     /// Counts what may let an admission succeed that was refused before.
     changes: u64,
     overlap: Overlap,
     pub(crate) fetches: Fetches,
+    /// Moves to this memory.
+    pub(crate) moves: Fetches,
+    /// What is offered to be moved away.
+    exports: Option<Vec<Leases>>,
     pins: Option<Pins>,
 }
 
@@ -71,72 +80,112 @@ pub(crate) enum Fork {
 }
 
 impl Memory {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Failure> {
-        let cannot = |option: &'static str| {
-            move |error| {
-                Failure::Input(format!(
-                    "no such pool can be made: {error}: name fewer with {option}"
-                ))
-            }
-        };
-        let pools = match settings.resizes.is_empty() {
-            true => "--blocks",
-            false => "--blocks or --resize",
-        };
-        let pool = BlockPool::new(&settings.pool()).map_err(cannot(pools))?;
-        let pins = settings.pins.map(|pins| Pins::new(&pool, pins));
-        let overlap = Overlap::new(&pool, settings.overlap);
-        let sequences =
-            Sequences::new(pool, &settings.sequences()).map_err(cannot("--max-sequences"))?;
+    /// That of the instance with this number.
+    pub(crate) fn new(settings: &Settings, number: usize) -> Result<Self, Failure> {
+        let instance = make::instance(settings, number)?;
+        let exports = settings.fleet.migrate.then(|| moves::exports(&instance));
+        let pins = settings.pins.map(|pins| Pins::new(&instance, pins));
         Ok(Self {
-            overlap,
+            overlap: Overlap::new(&instance, settings.overlap)?,
             fetches: Fetches::new(settings.fetch, settings.seed),
+            moves: Fetches::new(settings.fetch, settings.seed),
+            exports: exports.transpose()?,
             pins: pins.transpose()?,
-            sequences,
-            step: Step::default(),
+            instance,
+            step: InstanceStep::new(),
             asked: Vec::new(),
             under_way: Vec::new(),
             changes: 0,
         })
     }
 
-    pub(crate) fn sequences(&self) -> &Sequences {
-        &self.sequences
+    /// One in lockstep, else one for each shard.
+    pub(crate) fn shards(&self) -> &[Sequences] {
+        self.instance.shards()
     }
 
+    /// The first one's pool: the only one, unless it is split.
     pub(crate) fn pool(&self) -> &BlockPool {
-        self.sequences.pool()
+        self.instance.shards()[0].pool()
+    }
+
+    /// Sequences that live.
+    pub(crate) fn len(&self) -> usize {
+        self.instance.len()
+    }
+
+    /// Blocks that a sequence can have at most.
+    pub(crate) fn capacity(&self) -> usize {
+        self.least(BlockPool::capacity)
+    }
+
+    /// Blocks promised to nobody, of the shard that has the fewest.
+    pub(crate) fn available(&self) -> usize {
+        self.least(BlockPool::available)
+    }
+
+    /// Blocks that only the device's last step holds, on the shard that has the most.
+    pub(crate) fn quarantined(&self) -> usize {
+        self.most(BlockPool::quarantined)
+    }
+
+    fn least(&self, of: fn(&BlockPool) -> usize) -> usize {
+        let all = self.shards().iter().map(|it| of(it.pool()));
+        all.min().unwrap_or(0)
+    }
+
+    fn most(&self, of: fn(&BlockPool) -> usize) -> usize {
+        let all = self.shards().iter().map(|it| of(it.pool()));
+        all.max().unwrap_or(0)
+    }
+
+    /// Blocks of all ranks beyond what the smallest one has.
+    pub(crate) fn stranded(&self) -> usize {
+        (0..self.instance.width())
+            .map(|at| self.instance.stranded(at))
+            .sum()
     }
 
     /// What an admission that was refused can be compared with: as long as this does not grow, neither field, the same
     /// admission is refused again.
     pub(crate) fn prospects(&self) -> (u64, usize) {
-        (self.changes, self.pool().available())
+        (self.changes, self.available())
     }
 
-    /// Blocks with a holder.
+    /// Blocks with a holder, on the shard that has the most.
     pub(crate) fn held(&self) -> usize {
-        let pool = self.pool();
-        pool.in_service() - pool.available() - pool.reserved()
+        self.most(|pool| pool.in_service() - pool.available() - pool.reserved())
     }
 
     pub(crate) const fn pins(&self) -> Option<&Pins> {
         self.pins.as_ref()
     }
 
-    /// The pool has another size.
-    pub(crate) const fn resized(&mut self) {
+    /// An admission that was refused may be granted now.
+    pub(crate) const fn changed(&mut self) {
         self.changes += 1;
     }
 
     /// Whether the registry has room for another sequence.
     pub(crate) fn has_slot(&self, max_sequences: usize) -> bool {
-        self.sequences.len() < max_sequences
+        self.instance.len() < max_sequences
+    }
+
+    /// What an admission would cost, or why it would be refused.
+    pub(crate) fn check(&self, admit: &Admit<'_>) -> Result<Result<Room, Refused>, Failure> {
+        match self.instance.check(admit) {
+            Ok(costs) => Ok(Ok(Room {
+                hit: costs.hit(),
+                available: self.available(),
+            })),
+            Err(AdmitError::Refused(refused)) => Ok(Err(refused)),
+            Err(other) => Err(cannot_fail("check")(other)),
+        }
     }
 
     /// Admits a sequence, or says why not now or never.
     pub(crate) fn admit(&mut self, admit: &Admit<'_>) -> Result<Result<Entered, Refused>, Failure> {
-        let admitted = self.sequences.admit(admit).map(|admitted| Entered {
+        let admitted = self.instance.admit(admit).map(|admitted| Entered {
             handle: admitted.handle,
             hit: admitted.hit,
             loads: false,
@@ -153,20 +202,30 @@ impl Memory {
     ) -> Result<Result<Entered, Refused>, Failure> {
         let block_size = self.pool().block_size();
         let stored = admit.prompt.tokens.len().saturating_sub(1) / block_size * block_size;
-        let incoming = Incoming::new(stored, self.fetches.writers());
-        let imported = match self.sequences.import(admit, &incoming) {
+        let incoming = InstanceIncoming::new(stored, self.fetches.writers());
+        let imported = match self.instance.import(admit, &incoming) {
             Ok(imported) => imported,
             Err(ImportError::Admit(error)) => return entered(Err(error)),
             Err(other) => return Err(cannot_fail("import")(other)),
         };
         let loads = self
             .fetches
-            .begin(imported.handle, imported.import, request, fate);
+            .begin(imported.handle, imported.imports, request, fate);
         Ok(Ok(Entered {
             handle: imported.handle,
             hit: imported.hit,
             loads,
         }))
+    }
+
+    /// Whether some writer has not answered.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.fetches.is_under_way() || self.moves.is_under_way()
+    }
+
+    /// Blocks of a shard that late writers may touch, of transfers and of moves.
+    pub(crate) fn late(&self, shard: usize) -> usize {
+        self.fetches.late(shard) + self.moves.late(shard)
     }
 
     /// A step passes for the writers; adds what it brings.
@@ -182,14 +241,14 @@ impl Memory {
     /// Positions of a sequence that have arrived, which are computed and published by that.
     pub(crate) fn arrived(&mut self, handle: Handle) -> Result<usize, Failure> {
         self.changes += 1;
-        let loading = self.sequences.loading(handle);
+        let loading = self.instance.loading(handle);
         Ok(loading.map_err(cannot_fail("loading"))?.arrived)
     }
 
     /// Gives a sequence blocks of its own for what has not arrived, and how many positions have; `None` if there is no memory.
     pub(crate) fn fall_back(&mut self, handle: Handle) -> Result<Option<usize>, Failure> {
         let arrived = self.arrived(handle)?;
-        match self.sequences.renew(handle, &mut self.step) {
+        match self.instance.renew(handle, &mut self.step) {
             Ok(()) => Ok(Some(arrived)),
             Err(AppendError::Refused(_)) => Ok(None),
             Err(other) => Err(cannot_fail("renew")(other)),
@@ -199,7 +258,7 @@ impl Memory {
     /// Pins what is published of a sequence for the turn with this number, if turns are pinned.
     pub(crate) fn pin(&mut self, handle: Handle, turn: u64, now: Nanos) -> Result<(), Failure> {
         match &mut self.pins {
-            Some(pins) => pins.pin(&self.sequences, handle, turn, now),
+            Some(pins) => pins.pin(&self.instance, handle, turn, now),
             None => Ok(()),
         }
     }
@@ -224,7 +283,7 @@ impl Memory {
         batch: &[(Handle, usize)],
         short: &mut Vec<Handle>,
     ) -> Result<(), Failure> {
-        self.sequences.step(batch, &mut self.step);
+        self.instance.step(batch, &mut self.step);
         self.keep_copies();
         for failure in self.step.failures() {
             match failure.error {
@@ -237,18 +296,21 @@ impl Memory {
 
     /// Appends to one sequence, or says what it lacks.
     pub(crate) fn append(&mut self, handle: Handle, n: usize) -> Result<Result<(), Lack>, Failure> {
-        match self.sequences.append(handle, n, &mut self.step) {
+        match self.instance.append(handle, n, &mut self.step) {
             Ok(()) => {
                 self.keep_copies();
                 Ok(Ok(()))
             }
-            Err(AppendError::Refused(refused)) => Ok(Err(lack(refused))),
+            Err(AppendError::Refused(refused)) => Ok(Err(Lack::of(refused))),
             Err(other) => Err(cannot_fail("append")(other)),
         }
     }
 
     fn keep_copies(&mut self) {
-        self.asked.extend_from_slice(self.step.copies());
+        for (shard, step) in self.step.shards().iter().enumerate() {
+            let copies = step.copies().iter();
+            self.asked.extend(copies.map(|ticket| (shard, *ticket)));
+        }
     }
 
     /// Says what the next positions contain.
@@ -258,7 +320,7 @@ impl Memory {
         at: usize,
         tokens: &[u32],
     ) -> Result<(), Failure> {
-        self.sequences
+        self.instance
             .tokens(handle, at, &Contents::new(tokens))
             .map_err(cannot_fail("tokens"))
     }
@@ -271,20 +333,20 @@ impl Memory {
 
     /// The same for an answer, of which no other prompt can have a part.
     pub(crate) fn computed(&mut self, handle: Handle, n: usize) -> Result<(), Failure> {
-        self.sequences
+        self.instance
             .computed(handle, n)
             .map_err(cannot_fail("computed"))
     }
 
     /// Gives blocks back whose content another sequence published first, when the device's next step has read them.
     pub(crate) fn adopt_duplicates(&mut self, handle: Handle) -> Result<(), Failure> {
-        if let Some((lane, fence)) = self.overlap.fenced() {
-            let adopted = self.sequences.adopt_duplicates_after(handle, lane, fence);
+        if let Some((lanes, fence)) = self.overlap.fenced() {
+            let adopted = self.instance.adopt_duplicates_after(handle, lanes, fence);
             return adopted
                 .map(drop)
                 .map_err(cannot_fail("adopt_duplicates_after"));
         }
-        self.sequences
+        self.instance
             .adopt_duplicates(handle)
             .map(drop)
             .map_err(cannot_fail("adopt_duplicates"))
@@ -293,10 +355,10 @@ impl Memory {
     /// Takes positions back that no other sequence sees, which cannot fail; if the device may still write them, only that there is no
     /// memory for the promise in their place until it is done.
     pub(crate) fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), Failure> {
-        if let Some((lane, fence)) = self.overlap.fenced() {
+        if let Some((lanes, fence)) = self.overlap.fenced() {
             match self
-                .sequences
-                .truncate_after(handle, positions, lane, fence)
+                .instance
+                .truncate_after(handle, positions, lanes, fence)
             {
                 Ok(()) => return Ok(()),
                 Err(TruncateAfterError::Truncate(TruncateError::Refused(_))) => {
@@ -305,7 +367,7 @@ impl Memory {
                 Err(other) => return Err(cannot_fail("truncate_after")(other)),
             }
         }
-        self.sequences
+        self.instance
             .truncate(handle, positions)
             .map_err(cannot_fail("truncate"))
     }
@@ -316,7 +378,7 @@ impl Memory {
         parent: Handle,
         children: &mut [Handle],
     ) -> Result<Fork, Failure> {
-        match self.sequences.fork(parent, children) {
+        match self.instance.fork(parent, children) {
             Ok(()) => Ok(Fork::Made),
             Err(BranchError::Refused(_) | BranchError::TooManyReferences(_)) => Ok(Fork::NoMemory),
             Err(BranchError::TooManySequences(_)) => Ok(Fork::NoSlot),
@@ -324,95 +386,21 @@ impl Memory {
         }
     }
 
-    pub(crate) fn release(&mut self, handle: Handle) -> Result<(), Failure> {
-        self.changes += 1;
-        self.fetches.give_up(handle);
-        if let Some((lane, fence)) = self.overlap.fenced() {
-            let released = self.sequences.release_after(handle, lane, fence);
-            return released.map_err(cannot_fail("release_after"));
-        }
-        self.sequences
-            .release(handle)
-            .map_err(cannot_fail("release"))
-    }
-
-    pub(crate) fn preempt(&mut self, handle: Handle) -> Result<(), Failure> {
-        self.changes += 1;
-        self.fetches.give_up(handle);
-        if let Some((lane, fence)) = self.overlap.fenced() {
-            let preempted = self.sequences.preempt_after(handle, lane, fence);
-            return preempted.map_err(cannot_fail("preempt_after"));
-        }
-        self.sequences
-            .preempt(handle)
-            .map_err(cannot_fail("preempt"))
-    }
-
-    /// The first of `order` that together free `need` blocks, or all that free any; and how many come free.
+    /// The first of `order` that together free what is lacked, or all that free any of it; and whether that is enough.
     pub(crate) fn victims(
         &self,
         order: &[Handle],
-        need: usize,
-        victims: &mut Vec<Victim>,
-    ) -> Result<usize, Failure> {
-        victims.clear();
-        self.sequences
-            .select_victims(order, need, victims)
+        lack: Lack,
+        victims: &mut Vec<Handle>,
+    ) -> Result<bool, Failure> {
+        let shards = self.shards().iter();
+        let here = |it: &Sequences| lack.shard.is_none_or(|shard| it.pool().shard() == shard);
+        let need: Vec<_> = shards
+            .map(|it| if here(it) { lack.blocks } else { 0 })
+            .collect();
+        self.instance
+            .select_victims(order, &need, victims)
             .map_err(cannot_fail("select_victims"))
-    }
-
-    /// One more step is on its way.
-    pub(crate) const fn launch(&mut self) {
-        self.overlap.launch();
-    }
-
-    /// The device has done the step before, and its copies.
-    pub(crate) fn end_step(&mut self) -> Result<(), Failure> {
-        self.changes += u64::from(self.overlap.end_step() > 0);
-        self.end_copies()
-    }
-
-    fn end_copies(&mut self) -> Result<(), Failure> {
-        self.changes += u64::from(!self.under_way.is_empty());
-        for ticket in self.under_way.drain(..) {
-            self.sequences
-                .copied(ticket)
-                .map_err(cannot_fail("copied"))?;
-        }
-        core::mem::swap(&mut self.asked, &mut self.under_way);
-        Ok(())
-    }
-
-    /// Waits for the device, or else for late writers, or else gives a pin up; false if there was nothing of that.
-    pub(crate) fn wait(&mut self) -> Result<bool, Failure> {
-        self.changes += 1;
-        let device = self.wait_for_device()?;
-        Ok(device
-            || self.fetches.wait_for_late()?
-            || self.pins.as_mut().is_some_and(Pins::give_up_one))
-    }
-
-    fn wait_for_device(&mut self) -> Result<bool, Failure> {
-        let copies = !self.asked.is_empty() || !self.under_way.is_empty();
-        self.end_copies()?;
-        self.end_copies()?;
-        Ok(self.overlap.wait() || copies)
-    }
-
-    /// Nothing happens for a while: who is late answers, and the device is done.
-    pub(crate) fn idle(&mut self) -> Result<(), Failure> {
-        self.overlap.wait();
-        self.fetches.wait_for_late().map(drop)
-    }
-
-    /// The run is over: waits for everybody, and ends the pins.
-    pub(crate) fn close(&mut self) -> Result<(), Failure> {
-        self.wait_for_device()?;
-        self.fetches.wait_for_late()?;
-        if let Some(pins) = &mut self.pins {
-            pins.end_all();
-        }
-        Ok(())
     }
 
     /// Sums over the tables of these sequences.
@@ -420,7 +408,7 @@ impl Memory {
         let block_size = self.pool().block_size();
         let mut sums = Tables::default();
         for handle in handles {
-            let state = self.sequences.state(handle).map_err(cannot_fail("state"))?;
+            let state = self.instance.state(handle).map_err(cannot_fail("state"))?;
             sums.entries += state.blocks as u64;
             sums.tail_waste += (state.blocks * block_size - state.positions) as u64;
         }
@@ -430,31 +418,14 @@ impl Memory {
     /// Recounts everything; the first thing that disagrees, if there is one.
     pub(crate) fn audit(&self) -> Option<String> {
         let mut others: Vec<&dyn Holder> = Vec::new();
-        others.extend(self.overlap.lane().map(|lane| lane as &dyn Holder));
-        others.extend(self.pins.as_ref().map(|pins| pins.leases() as &dyn Holder));
-        self.sequences
+        others.extend(self.overlap.lanes().iter().map(|lane| lane as &dyn Holder));
+        let exports = self.exports.iter().flatten();
+        let pins = self.pins.iter().flat_map(|pins| pins.leases());
+        others.extend(exports.chain(pins).map(|leases| leases as &dyn Holder));
+        self.instance
             .audit(&others)
             .err()
             .map(|found| found.to_string())
-    }
-}
-
-fn lack(refused: Refused) -> Lack {
-    match refused {
-        Refused::Shortfall {
-            needed,
-            available,
-            quarantined,
-            ..
-        } => Lack {
-            blocks: needed.saturating_sub(available).max(1),
-            is_quarantined: quarantined > 0 && available + quarantined >= needed,
-        },
-        // Not even with all memory.
-        _ => Lack {
-            blocks: usize::MAX,
-            is_quarantined: false,
-        },
     }
 }
 

@@ -1,0 +1,299 @@
+//! What a fleet reports: each instance, what moved, and what fits only in total.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use kvblock::SequencesReport;
+use serde::Serialize;
+
+use super::figures::{EngineFigures, FitsInTotal, InstanceEnd, MoveFigures};
+use super::settings::FleetSettings;
+use super::timeline::{self, FleetSample};
+use crate::serve::figures::Outcome;
+use crate::serve::settings::Settings;
+use crate::serve::step_time::Nanos;
+use crate::summary::grouped;
+
+/// The figures of a fleet.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FleetSummary {
+    shards: usize,
+    split: bool,
+    /// Blocks of each rank, what a sequence can have of each, and what all have beyond that.
+    rank_blocks: Vec<usize>,
+    usable: usize,
+    stranded: usize,
+    placement: &'static str,
+    migrate: bool,
+    fits_in_total_now: FitsInTotal,
+    fits_in_total_ever: FitsInTotal,
+    moves: MoveFigures,
+    instances: Vec<Instance>,
+    series: Vec<FleetSample>,
+    #[serde(skip)]
+    asked: FleetSettings,
+    #[serde(skip)]
+    growth: String,
+}
+
+/// One instance.
+#[derive(Clone, Debug, Serialize)]
+struct Instance {
+    instance: usize,
+    #[serde(flatten)]
+    figures: EngineFigures,
+    hit_ratio: f64,
+    preemptions: u64,
+    /// Of each shard.
+    held_at_end: Vec<usize>,
+    sequences_at_end: usize,
+}
+
+impl Instance {
+    fn new(instance: usize, end: &InstanceEnd) -> Self {
+        let first = end.reports.first();
+        let held = |it: &SequencesReport| it.pool.held + it.pool.quarantined;
+        Self {
+            instance,
+            figures: end.figures,
+            hit_ratio: first.map_or(0.0, |it| it.first.ratio()),
+            preemptions: first.map_or(0, |it| it.preemptions),
+            held_at_end: end.reports.iter().map(held).collect(),
+            sequences_at_end: first.map_or(0, |it| it.sequences),
+        }
+    }
+}
+
+impl FleetSummary {
+    /// `None` if no fleet was asked for.
+    pub(crate) fn new(settings: &Settings, outcome: &Outcome) -> Option<Self> {
+        let (fleet, figures) = (&settings.fleet, &outcome.figures);
+        fleet.asked.then(|| Self {
+            shards: fleet.ranks.len(),
+            split: fleet.split,
+            rank_blocks: fleet.ranks.clone(),
+            usable: fleet.usable(),
+            stranded: fleet.stranded(),
+            placement: fleet.placement.name(),
+            migrate: fleet.migrate,
+            fits_in_total_now: figures.fits_now,
+            fits_in_total_ever: figures.fits_ever,
+            moves: figures.moves,
+            instances: outcome
+                .instances
+                .iter()
+                .enumerate()
+                .map(|(number, end)| Instance::new(number, end))
+                .collect(),
+            series: outcome.fleet_series.clone(),
+            asked: fleet.clone(),
+            growth: format!("{}", settings.growth),
+        })
+    }
+
+    /// The instances, a row each, and what became of those that did not fit or moved.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "\nInstances, {}:", self.shape())?;
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        table.add_row([
+            "instance",
+            "requests",
+            "computed",
+            "generated",
+            "hit ratio",
+            "held most",
+            "preemptions",
+            "moved in",
+            "out",
+            "aborted",
+            "busy",
+            "ready s",
+            "first request s",
+            "removed s",
+        ]);
+        for it in &self.instances {
+            let figures = &it.figures;
+            table.add_row([
+                format!("{}", it.instance),
+                grouped(figures.requests),
+                grouped(figures.computed_tokens),
+                grouped(figures.generated_tokens),
+                format!("{:.4}", it.hit_ratio),
+                grouped(figures.held_most as u64),
+                grouped(it.preemptions),
+                grouped(figures.moved_in),
+                grouped(figures.moved_out),
+                grouped(figures.moves_aborted),
+                format!("{:.1} s", seconds(figures.busy)),
+                instant(figures.ready),
+                instant(figures.first_request),
+                instant(figures.removed),
+            ]);
+        }
+        for column in table.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        for line in table.lines() {
+            writeln!(out, " {}", line.trim_end())?;
+        }
+        for (fits, when) in [
+            (self.fits_in_total_now, "waited"),
+            (self.fits_in_total_ever, "were refused for ever"),
+        ] {
+            if self.instances.len() > 1 {
+                writeln!(
+                    out,
+                    " {} requests {when} that fit into all instances together and into none{}",
+                    grouped(fits.requests),
+                    first_of(&fits)
+                )?;
+            }
+        }
+        self.write_changes(out)?;
+        if self.migrate {
+            let moves = &self.moves;
+            writeln!(
+                out,
+                " {} moves: {} committed, {} aborted, {} called off; {} blocks written, {} found there, {} held twice at most, {} for late writers; paused for {:.1} ms each",
+                grouped(moves.begun),
+                grouped(moves.committed),
+                grouped(moves.aborted),
+                grouped(moves.called_off),
+                grouped(moves.written_blocks),
+                grouped(moves.found_blocks),
+                grouped(moves.duplicated_most as u64),
+                grouped(moves.late_most as u64),
+                seconds(moves.paused.checked_div(moves.begun).unwrap_or(0)) * 1e3
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A line for each instance that came or went.
+    fn write_changes(&self, out: &mut impl Write) -> io::Result<()> {
+        for it in &self.instances {
+            let (number, figures) = (it.instance, &it.figures);
+            if figures.added > 0 {
+                writeln!(
+                    out,
+                    " instance {number} was added at {:.3} s, was ready at {} s and had its first request at {} s; {} running sequences moved to it",
+                    seconds(figures.added),
+                    instant(figures.ready),
+                    instant(figures.first_request),
+                    grouped(figures.moved_in)
+                )?;
+            }
+            if figures.drained_from.is_some() {
+                writeln!(
+                    out,
+                    " instance {number} took no requests from {} s on and was removed at {} s; {} running sequences moved away",
+                    instant(figures.drained_from),
+                    instant(figures.removed),
+                    grouped(figures.moved_out)
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What each instance consists of.
+    fn shape(&self) -> String {
+        let ranks = &self.rank_blocks;
+        let blocks = |all: &[usize]| {
+            let all: Vec<_> = all.iter().map(|it| grouped(*it as u64)).collect();
+            all.join(" / ")
+        };
+        match (ranks.len(), self.split) {
+            (1, _) => format!("{} blocks each", blocks(ranks)),
+            (stages, true) => format!("{stages} stages with {} blocks each", blocks(ranks)),
+            (count, false) => format!(
+                "{count} ranks with {} blocks each, of which {} are usable and {} stranded",
+                blocks(ranks),
+                grouped(self.usable as u64),
+                grouped(self.stranded as u64)
+            ),
+        }
+    }
+
+    /// Each instance over the time.
+    pub(crate) fn write_series(&self, out: &mut impl Write) -> io::Result<()> {
+        timeline::write(&self.series, out)
+    }
+
+    /// What to do next, one sentence each.
+    pub(crate) fn advice(&self) -> Vec<String> {
+        let mut advice = Vec::new();
+        let (now, ever) = (&self.fits_in_total_now, &self.fits_in_total_ever);
+        if ever.requests > 0 {
+            advice.push(format!(
+                "{} requests need more blocks than any instance has, and not more than all have{}: larger instances with --blocks, or fewer of them with more --shards",
+                grouped(ever.requests),
+                first_of(ever)
+            ));
+        }
+        if now.requests > 0 {
+            let cap = if self.growth == "cap" {
+                ", or `--growth ahead:2`, which promises less"
+            } else {
+                ""
+            };
+            advice.push(format!(
+                "{} requests waited although all instances had the blocks together{}: fewer and larger instances strand less{cap}",
+                grouped(now.requests),
+                first_of(now)
+            ));
+        }
+        let added = |it: &Instance| it.figures.added > 0;
+        if self.asked.scale_out.is_some() && !self.instances.iter().any(added) {
+            advice.push(String::from(
+                "the run was over before the new instance was added: an earlier --scale-out-at",
+            ));
+        }
+        for it in self.instances.iter().filter(|it| added(it)) {
+            if it.figures.ready.is_none() {
+                advice.push(String::from(
+                    "the run was over before the new instance was ready: a shorter --ready-after, or an earlier --scale-out-at",
+                ));
+            } else if it.figures.first_request.is_none() && it.figures.moved_in == 0 {
+                advice.push(String::from(
+                    "the new instance got nothing: `--placement most-free` sends it requests, and --migrate sequences that run",
+                ));
+            }
+        }
+        if self.asked.drain_at.is_some() {
+            let drained = self.instances.first().map(|it| it.figures);
+            if drained.is_some_and(|it| it.drained_from.is_none()) {
+                advice.push(String::from(
+                    "the run was over before instance 0 was drained: an earlier --drain-at",
+                ));
+            }
+        }
+        advice
+    }
+}
+
+/// The numbers of the first of these requests.
+fn first_of(fits: &FitsInTotal) -> String {
+    if fits.requests == 0 {
+        return String::new();
+    }
+    format!(
+        " (the first: {} needed, {} at most in one, {} in all)",
+        grouped(fits.needed as u64),
+        grouped(fits.largest as u64),
+        grouped(fits.sum as u64)
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}
+
+fn instant(at: Option<Nanos>) -> String {
+    at.map_or_else(|| "-".into(), |at| format!("{:.3}", seconds(at)))
+}

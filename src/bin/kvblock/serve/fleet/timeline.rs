@@ -1,0 +1,165 @@
+//! The time line of a fleet: what each instance has free, holds, cannot use, and holds twice for a move.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::serve::step_time::Nanos;
+use crate::serve::timeline::Spread;
+use crate::summary::grouped;
+
+/// An instance at one instant: its ranks, which are alike, or one of its stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct ShardSample {
+    pub(crate) instance: usize,
+    /// The stage; 0 in lockstep.
+    pub(crate) shard: usize,
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+    pub(crate) free: usize,
+    pub(crate) idle: usize,
+    pub(crate) held: usize,
+    pub(crate) quarantined: usize,
+    /// Held for writers, and those of them whose content nobody wants any more.
+    pub(crate) loading: usize,
+    pub(crate) late: usize,
+    /// Of all ranks, beyond what the smallest one has.
+    pub(crate) stranded: usize,
+    /// Held here and at the other end of a move.
+    pub(crate) duplicated: usize,
+}
+
+/// All instances that there were at one instant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct FleetSample {
+    pub(crate) time_s: f64,
+    /// Requests that no instance has taken.
+    pub(crate) waiting: usize,
+    pub(crate) shards: Vec<ShardSample>,
+}
+
+/// Samples, evenly spread.
+#[derive(Debug)]
+pub(crate) struct FleetTimeline(Spread<FleetSample>);
+
+impl FleetTimeline {
+    pub(crate) const fn new() -> Self {
+        Self(Spread::new())
+    }
+
+    pub(crate) const fn is_due(&self, now: Nanos) -> bool {
+        self.0.is_due(now)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
+    pub(crate) fn add(&mut self, now: Nanos, waiting: usize, shards: Vec<ShardSample>) {
+        let sample = FleetSample {
+            time_s: now as f64 / 1e9,
+            waiting,
+            shards,
+        };
+        self.0.add(now, sample);
+    }
+
+    pub(crate) fn into_samples(self) -> Vec<FleetSample> {
+        self.0.into_samples()
+    }
+}
+
+type Count = fn(&ShardSample) -> usize;
+
+const COLUMNS: [(&str, Count); 3] = [
+    ("run", |it| it.running),
+    ("free", |it| it.free + it.idle),
+    ("held", |it| it.held),
+];
+/// Columns that are shown only if they tell anything.
+const RARE: [(&str, Count); 5] = [
+    ("quarantined", |it| it.quarantined),
+    ("stranded", |it| it.stranded),
+    ("duplicated", |it| it.duplicated),
+    ("loading", |it| it.loading),
+    ("late", |it| it.late),
+];
+
+/// Prints the samples, a row each; what is only cached counts as free. Columns of nothing are left out.
+pub(crate) fn write(samples: &[FleetSample], out: &mut impl Write) -> io::Result<()> {
+    let all = samples.iter().flat_map(|it| &it.shards);
+    let names: BTreeSet<_> = all.map(|it| (it.instance, it.shard)).collect();
+    let is_split = names.iter().any(|(_, shard)| *shard > 0);
+    let of = |sample: &FleetSample, name: (usize, usize), count: Count| {
+        let mut shards = sample.shards.iter();
+        shards.find(|it| (it.instance, it.shard) == name).map(count)
+    };
+    let mut columns = Vec::new();
+    for name in names {
+        let tells = |(_, count): &(&str, Count)| {
+            let found = |sample| of(sample, name, *count).is_some_and(|it| it > 0);
+            samples.iter().any(found)
+        };
+        for (title, count) in COLUMNS.into_iter().chain(RARE.into_iter().filter(tells)) {
+            let title = match (name, is_split) {
+                ((instance, shard), true) => format!("{instance}.{shard} {title}"),
+                ((instance, _), false) => format!("{instance} {title}"),
+            };
+            columns.push((title, name, count));
+        }
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let first = ["time s", "waiting"].map(String::from).into_iter();
+    table.add_row(first.chain(columns.iter().map(|(name, _, _)| name.clone())));
+    for sample in samples {
+        let first = [
+            format!("{:.1}", sample.time_s),
+            grouped(sample.waiting as u64),
+        ];
+        let figures = columns.iter().map(|(_, name, count)| {
+            of(sample, *name, *count).map_or_else(|| "-".into(), |it| grouped(it as u64))
+        });
+        table.add_row(first.into_iter().chain(figures));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.lines() {
+        writeln!(out, " {}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_that_is_not_there_has_a_dash_and_columns_of_nothing_are_left_out() {
+        let one = |instance, stranded| ShardSample {
+            instance,
+            free: 7,
+            stranded,
+            ..ShardSample::default()
+        };
+        let sample = |shards| FleetSample {
+            time_s: 0.0,
+            waiting: 0,
+            shards,
+        };
+        let samples = [
+            sample(Vec::from([one(0, 0)])),
+            sample(Vec::from([one(0, 0), one(1, 3)])),
+        ];
+        let mut out = Vec::new();
+        write(&samples, &mut out).expect("written to memory");
+        let text = String::from_utf8(out).expect("text");
+        let head = text.lines().next().expect("a head");
+        assert!(head.contains("1 stranded"), "{text}");
+        assert!(!head.contains("0 stranded"), "{text}");
+        assert_eq!(text.lines().nth(1).expect("a row").matches('-').count(), 4);
+    }
+}

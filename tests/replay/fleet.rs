@@ -1,0 +1,424 @@
+//! Several instances, and instances of several ranks: placement, scale-out, moves, drains, and what fits only in total.
+
+use crate::program::{Replayed, Scratch, lasting_lines, run, text};
+use crate::serve::{is, is_clean, small};
+
+/// Steps of ten milliseconds, whatever they compute.
+const STEADY: [&str; 4] = ["--step-time", "10ms,0,0", "--audit-every", "1"];
+
+/// A figure of an instance, as it is written.
+fn of_instance<'a>(result: &'a Replayed, instance: usize, key: &str) -> &'a str {
+    let (_, instances) = result
+        .json
+        .split_once("\"instances\": [")
+        .expect("the instances");
+    let (_, figures) = instances
+        .split_once(&format!("\"instance\": {instance},"))
+        .unwrap_or_else(|| panic!("no instance {instance} in {}", result.json));
+    let (_, rest) = figures
+        .split_once(&format!("\"{key}\": "))
+        .unwrap_or_else(|| panic!("no `{key}` of instance {instance}"));
+    let end = rest.find('\n').expect("more members or an end");
+    rest[..end].trim_end_matches(',')
+}
+
+/// A figure of each instance.
+fn of_each<'a, const N: usize>(result: &'a Replayed, key: &str) -> [&'a str; N] {
+    core::array::from_fn(|instance| of_instance(result, instance, key))
+}
+
+/// A member of an object of the fleet's figures.
+fn of_fleet<'a>(result: &'a Replayed, object: &str, key: &str) -> &'a str {
+    let (_, rest) = result
+        .json
+        .split_once(&format!("\"{object}\": {{"))
+        .unwrap_or_else(|| panic!("no `{object}` in {}", result.json));
+    let (_, rest) = rest
+        .split_once(&format!("\"{key}\": "))
+        .unwrap_or_else(|| panic!("no `{key}` in `{object}`"));
+    let end = rest.find([',', '\n']).expect("more members or an end");
+    &rest[..end]
+}
+
+/// What such requests were, the first of them needed, one instance had at most, and all had.
+fn fits(result: &Replayed, object: &str) -> [String; 4] {
+    ["requests", "needed", "largest", "sum"].map(|key| of_fleet(result, object, key).to_string())
+}
+
+/// Everything ended, every audit was passed, and nothing is held on any shard of any instance.
+fn is_clean_everywhere<const N: usize>(result: &Replayed) {
+    is_clean(result);
+    for instance in 0..N {
+        let (_, held) = result
+            .json
+            .split_once(&format!("\"instance\": {instance},"))
+            .and_then(|(_, rest)| rest.split_once("\"held_at_end\": ["))
+            .expect("what each shard holds");
+        let held = &held[..held.find(']').expect("an end")];
+        let all = held.split(',').all(|it| it.trim() == "0");
+        assert!(all, "instance {instance} holds {held}");
+        assert_eq!(of_instance(result, instance, "sequences_at_end"), "0");
+    }
+}
+
+fn serve(scratch: &Scratch, rows: &str, options: &[&str]) -> Replayed {
+    let trace = scratch.write("rows.jsonl", rows.as_bytes());
+    small(scratch, &trace, &[options, &STEADY].concat())
+}
+
+/// A request with contents of its own, from this id on.
+fn row(at_ms: u64, input: u64, output: u64, first_id: u64) -> String {
+    let ids: Vec<_> = (first_id..first_id + input.div_ceil(4)).collect();
+    format!(
+        "{{\"timestamp\": {at_ms}, \"input_length\": {input}, \"output_length\": {output}, \"hash_ids\": {ids:?}}}\n"
+    )
+}
+
+#[test]
+fn each_placement_chooses_by_its_own_measure() {
+    let scratch = Scratch::new("fleet-placement");
+    // The third one has the first two blocks of the first one, which has ended; the second one still runs.
+    let rows = [
+        r#"{"timestamp": 0, "input_length": 12, "output_length": 1, "hash_ids": [0, 1, 2]}"#,
+        r#"{"timestamp": 1000, "input_length": 8, "output_length": 20, "hash_ids": [5, 6]}"#,
+        r#"{"timestamp": 1050, "input_length": 12, "output_length": 1, "hash_ids": [0, 1, 3]}"#,
+    ]
+    .join("\n");
+    for (placement, requests, hits) in [
+        ("affinity", ["3", "0"], "8"),
+        ("most-free", ["2", "1"], "0"),
+        ("round-robin", ["2", "1"], "8"),
+    ] {
+        let options = [
+            "--blocks",
+            "32",
+            "--instances",
+            "2",
+            "--placement",
+            placement,
+        ];
+        let result = serve(&scratch, &rows, &options);
+        is_clean_everywhere::<2>(&result);
+        assert_eq!(of_each(&result, "requests"), requests, "{placement}");
+        result.has("hit_positions", hits);
+        result.has("completed", "3");
+    }
+}
+
+#[test]
+fn instances_have_their_own_steps_and_share_the_clock() {
+    let scratch = Scratch::new("fleet-steps");
+    let rows = [row(0, 8, 4, 0), row(0, 8, 4, 9)].concat();
+    let trace = scratch.write("rows.jsonl", rows.as_bytes());
+    let options = [
+        "--blocks",
+        "16",
+        "--token-budget",
+        "8",
+        "--audit-every",
+        "1",
+    ];
+    let times = ["--step-time", "10ms,1ms,0"];
+    let serve = |instances| {
+        let fleet = ["--instances", instances];
+        small(&scratch, &trace, &[&options[..], &times, &fleet].concat())
+    };
+    // Alone: 8 tokens each, then 3 steps of one token each.
+    let result = serve("2");
+    is_clean_everywhere::<2>(&result);
+    is(&result, "time_s", 0.018 + 3.0 * 0.011);
+    assert_eq!(of_each(&result, "steps"), ["4", "4"]);
+    assert_eq!(of_each(&result, "busy_s"), ["0.051", "0.051"]);
+    is(&result, "busy", 1.0);
+    // Together: 8; 1 and 7; 1 and the last one; 1 and 1; 1; 1.
+    let result = serve("1");
+    is_clean_everywhere::<1>(&result);
+    is(&result, "time_s", 2.0 * (0.018 + 0.012 + 0.011));
+}
+
+#[test]
+fn an_instance_with_all_its_sequences_gets_no_more() {
+    let scratch = Scratch::new("fleet-full");
+    let rows: String = (0..5).map(|at| row(0, 8, 3, 10 * at)).collect();
+    let options = ["--blocks", "32", "--instances", "2", "--max-sequences", "2"];
+    let result = serve(&scratch, &rows, &options);
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_each(&result, "requests"), ["3", "2"]);
+    result.has("refused_shortfall", "0");
+    is(&result, "time_s", 0.06);
+}
+
+#[test]
+fn the_smallest_rank_bounds_the_instance_and_the_others_surplus_is_stranded() {
+    let scratch = Scratch::new("fleet-uneven");
+    let rows = [row(0, 8, 6, 0), row(0, 8, 6, 9)].concat();
+    // As with five blocks: the newer one steps back, and finds one of its blocks again.
+    for split in [&[][..], &["--split"]] {
+        let options = [&["--uneven", "6,5,9", "--growth", "on-demand"][..], split].concat();
+        let result = serve(&scratch, &rows, &options);
+        is_clean_everywhere::<1>(&result);
+        result.has("blocks", "5");
+        result.has("preemptions", "1");
+        is(&result, "returned_hit_ratio", 4.0 / 9.0);
+        result.has("usable", "5");
+        result.has("stranded", if split.is_empty() { "5" } else { "0" });
+        assert_eq!(result.report.contains("0 stranded"), split.is_empty());
+        assert_eq!(result.report.contains("0.2 held"), !split.is_empty());
+    }
+}
+
+#[test]
+fn what_fits_into_all_instances_together_and_into_none_is_counted() {
+    let scratch = Scratch::new("fleet-total");
+    let rows = [
+        row(0, 9, 4, 0),
+        row(0, 9, 4, 10),
+        row(20, 8, 1, 20),
+        row(20, 20, 1, 30),
+        row(20, 36, 1, 40),
+    ]
+    .concat();
+    let options = ["--blocks", "4", "--instances", "2", "--growth", "on-demand"];
+    let result = serve(&scratch, &rows, &options);
+    // While each instance holds three of four blocks, the third request needs two. The fourth one needs five of eight, the fifth nine.
+    result.has("refused_never", "2");
+    assert_eq!(fits(&result, "fits_in_total_now"), ["1", "2", "1", "2"]);
+    assert_eq!(fits(&result, "fits_in_total_ever"), ["1", "5", "4", "8"]);
+    result.said("1 requests need more blocks than any instance has");
+    result.said("1 requests waited although all instances had the blocks together");
+    // One instance has no others to look at.
+    let options = ["--blocks", "4", "--shards", "2", "--growth", "on-demand"];
+    let result = serve(&scratch, &rows, &options);
+    assert_eq!(fits(&result, "fits_in_total_now"), ["0", "0", "0", "0"]);
+}
+
+#[test]
+fn a_new_instance_gets_new_requests_and_moved_sequences_if_asked() {
+    let scratch = Scratch::new("fleet-scale-out");
+    let rows = [row(0, 8, 100, 0), row(0, 8, 100, 10), row(400, 8, 2, 20)].concat();
+    let scale = [
+        "--blocks",
+        "64",
+        "--scale-out-at",
+        "0.2",
+        "--ready-after",
+        "100ms",
+    ];
+    let result = serve(&scratch, &rows, &scale);
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_instance(&result, 1, "added_s"), "0.2");
+    assert_eq!(of_instance(&result, 1, "ready_s"), "0.3");
+    assert_eq!(of_instance(&result, 1, "first_request_s"), "0.4");
+    assert_eq!(of_each(&result, "requests"), ["2", "1"]);
+    assert_eq!(of_fleet(&result, "moves", "begun"), "0");
+
+    // Ten blocks each at 300 ms: one of the two goes there, in two steps of five blocks, and the new request to whoever has more.
+    let moves = ["--migrate", "--fetch-rate", "5"];
+    let result = serve(&scratch, &rows, &[&scale[..], &moves].concat());
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_each(&result, "moved_in"), ["0", "1"]);
+    assert_eq!(of_each(&result, "moved_out"), ["1", "0"]);
+    assert_eq!(of_fleet(&result, "moves", "committed"), "1");
+    assert_eq!(of_fleet(&result, "moves", "written_blocks"), "10");
+    assert_eq!(of_fleet(&result, "moves", "duplicated_most"), "10");
+    assert_eq!(of_fleet(&result, "moves", "paused_ms"), "20.0");
+    result.has("returns", "0");
+    result.has("output_tokens_generated", "202");
+    result.has("completed", "3");
+}
+
+#[test]
+fn an_aborted_move_leaves_the_sequence_to_its_source() {
+    let scratch = Scratch::new("fleet-abort");
+    let rows = [row(0, 8, 100, 0), row(0, 8, 100, 10)].concat();
+    let options = [
+        "--blocks",
+        "64",
+        "--scale-out-at",
+        "0.2",
+        "--migrate",
+        "--fetch-rate",
+        "2",
+        "--abort-transfers",
+        "1",
+    ];
+    for overlap in [&[][..], &["--overlap"]] {
+        let result = serve(&scratch, &rows, &[&options[..], overlap].concat());
+        is_clean_everywhere::<2>(&result);
+        // Each of the two is tried once.
+        assert_eq!(of_fleet(&result, "moves", "begun"), "2");
+        assert_eq!(of_fleet(&result, "moves", "aborted"), "2");
+        assert_eq!(of_instance(&result, 1, "moves_aborted"), "2");
+        assert_ne!(of_fleet(&result, "moves", "late_most"), "0");
+        assert_eq!(of_each(&result, "generated_tokens"), ["200", "0"]);
+        result.has("completed", "2");
+        result.has("preemptions", "0");
+    }
+}
+
+#[test]
+fn a_drained_instance_ends_what_runs_there_or_moves_it() {
+    let scratch = Scratch::new("fleet-drain");
+    let rows = [row(0, 8, 30, 0), row(0, 8, 30, 10), row(150, 8, 2, 20)].concat();
+    let drain = ["--blocks", "64", "--instances", "2", "--drain-at", "0.1"];
+    // Each has one of the first two. At 100 ms it has generated 10 tokens, and the last one comes at 300 ms.
+    let result = serve(&scratch, &rows, &drain);
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_each(&result, "requests"), ["1", "2"]);
+    assert_eq!(of_instance(&result, 0, "drained_from_s"), "0.1");
+    assert_eq!(of_instance(&result, 0, "removed_s"), "0.3");
+    assert_eq!(of_each(&result, "generated_tokens"), ["30", "32"]);
+
+    let result = serve(&scratch, &rows, &[&drain[..], &["--migrate"]].concat());
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_instance(&result, 0, "removed_s"), "0.11");
+    assert_eq!(of_each(&result, "moved_out"), ["1", "0"]);
+    assert_eq!(of_each(&result, "generated_tokens"), ["10", "52"]);
+    result.has("completed", "3");
+}
+
+#[test]
+fn requests_wait_while_no_instance_is_ready() {
+    let scratch = Scratch::new("fleet-gap");
+    let rows = [row(0, 8, 2, 0), row(100, 8, 2, 10)].concat();
+    let options = [
+        "--blocks",
+        "16",
+        "--drain-at",
+        "0.05",
+        "--scale-out-at",
+        "0.2",
+        "--ready-after",
+        "0.3",
+    ];
+    let result = serve(&scratch, &rows, &options);
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_instance(&result, 0, "removed_s"), "0.05");
+    assert_eq!(of_instance(&result, 1, "first_request_s"), "0.5");
+    result.has("completed", "2");
+    is(&result, "time_s", 0.52);
+}
+
+#[test]
+fn short_requests_use_all_that_long_survivors_leave() {
+    let scratch = Scratch::new("fleet-phases");
+    let serve = |name: &str, options: &[&str]| {
+        let phases = ["--phases", "long-survivors", "--audit-every", "500"];
+        lasting_lines(&scratch.path(name), &[&phases[..], options].concat()).join("\n")
+    };
+    let has = |json: &str, key: &str, expected: &str| {
+        let member = format!("\"{key}\": {expected},");
+        assert!(json.contains(&member), "no {member} in {json}");
+    };
+    let two = serve("two.json", &["--instances", "2"]);
+    for (key, expected) in [
+        ("requests", "3024"),
+        ("completed", "3024"),
+        ("refused_shortfall", "0"),
+        ("preemptions", "0"),
+        ("held_at_end", "0"),
+        ("audit", "\"ok\""),
+    ] {
+        has(&two, key, expected);
+    }
+    assert_eq!(two, serve("again.json", &["--instances", "2"]));
+    assert_ne!(
+        two,
+        serve("other.json", &["--instances", "2", "--seed", "1"])
+    );
+}
+
+/// Everything at once, on a workload that is short of memory.
+#[test]
+fn a_fleet_with_all_of_it_leaves_nothing_behind() {
+    let scratch = Scratch::new("fleet-all");
+    let all = [
+        "--phases",
+        "long-survivors",
+        "--instances",
+        "2",
+        "--scale-out-at",
+        "20",
+        "--ready-after",
+        "5",
+        "--drain-at",
+        "40",
+        "--migrate",
+        "--abort-transfers",
+        "30%",
+        "--fetch",
+        "20%",
+        "--fetch-rate",
+        "4",
+        "--cancel",
+        "10%",
+        "--branch",
+        "2",
+        "--draft",
+        "2",
+        "--overlap",
+        "--audit-every",
+        "50",
+    ];
+    for split in [&[][..], &["--split"]] {
+        for growth in ["cap", "on-demand"] {
+            let pressed = ["--uneven", "2111,2055", "--growth", growth];
+            let options = [&all[..], &pressed, split].concat();
+            let lines = ["first.json", "second.json"]
+                .map(|name| lasting_lines(&scratch.path(name), &options));
+            assert_eq!(lines[0], lines[1]);
+            let json = lines[0].join("\n");
+            for member in [
+                "\"audit\": \"ok\"",
+                "\"held_at_end\": 0",
+                "\"reserved_at_end\": 0",
+                "\"sequences_at_end\": 0",
+                "\"migrate\": true",
+            ] {
+                assert!(json.contains(member), "no {member} in {json}");
+            }
+            for nothing in ["\"moved_out\": 0,\n", "\"cancelled\": 0,"] {
+                let count = json.matches(nothing).count();
+                assert!(count < 3, "{nothing} {count} times in {json}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_together_is_refused_with_a_word_of_why() {
+    let scratch = Scratch::new("fleet-refused");
+    let trace = scratch.write("row.jsonl", row(0, 8, 2, 0).as_bytes());
+    let trace = trace.to_str().expect("a path in UTF-8");
+    for (options, expected) in [
+        (&["--uneven", "5,6", "--blocks", "7"][..], "--uneven"),
+        (&["--uneven", "5,6", "--shards", "3"], "--shards says 3"),
+        (&["--split"], "--split makes a stage of each shard"),
+        (&["--ready-after", "1s"], "--scale-out-at adds one"),
+        (&["--placement", "affinity"], "there is one"),
+        (&["--drain-at", "1"], "--drain-at ends the only instance"),
+        (
+            &["--instances", "2", "--migrate"],
+            "--scale-out-at or --drain-at",
+        ),
+        (
+            &["--instances", "2", "--block-size", "4,8"],
+            "several block sizes",
+        ),
+        (
+            &["--shards", "2", "--resize", "1s=-1"],
+            "--resize is of one",
+        ),
+        (&["--abort-transfers", "1"], "--fetch or --migrate"),
+        (&["--phases", "long-survivors"], "cannot be used with"),
+        (
+            &["--mode", "sequential", "--instances", "2"],
+            "--instances is of serve mode",
+        ),
+    ] {
+        let output = run([&[trace][..], options].concat());
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(expected), "{options:?}: {said}");
+    }
+}
