@@ -8,6 +8,9 @@
 //! Bytes are counted for each rank, places are not: which ids go offline and come online is the pools' own, always the uppermost. The
 //! engine maps memory behind the blocks that come online. If it can't map any memory behind any block, loans must be given back in the
 //! reverse of their order.
+//!
+//! Who has borrowed lends nothing, and who has lent borrows nothing. So a loan always comes back when what is in use of it is released:
+//! the borrower has its own blocks beside, and the lender has room for those that come back.
 
 use super::Fleet;
 use super::error::NoSuchInstance;
@@ -22,7 +25,7 @@ impl Fleet {
     /// Lends `blocks` blocks of each rank or shard of an instance to another one on the same devices: takes them out of the lender's
     /// service at once, and those that are held when they are released. When none is left, [`settle`](Self::settle) gives the borrower
     /// as many blocks as their bytes are enough for, on each rank as many as on the one where they are the fewest. Rank for rank, the two
-    /// are taken to be on the same device.
+    /// are taken to be on the same device. Who has borrowed lends nothing, and who has lent borrows nothing.
     ///
     /// # Errors
     /// [`LendError`]; nothing is changed. What the borrower's [`max_blocks`](crate::Rank::max_blocks) leaves no room for is not lent.
@@ -37,6 +40,11 @@ impl Fleet {
         self.loans
             .try_reserve(1)
             .map_err(|_| LendError::OutOfMemory)?;
+        let crosses = |it: &&Debt| it.state.to == from || it.state.from == to;
+        if let Some(&Debt { loan, state }) = self.loans.iter().find(crosses) {
+            let instance = if state.to == from { from } else { to };
+            return Err(LendError::Crossed { instance, loan });
+        }
         let coming = self.loans_of(to).filter(|it| it.is_coming(to));
         let coming = coming.fold(0, |sum: usize, it| sum.saturating_add(it.state.taken));
         let (lender, borrower) = self.two_mut::<LendError>(from, to)?;

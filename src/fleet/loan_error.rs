@@ -18,6 +18,13 @@ pub enum LendError {
     NoSuchInstance(NoSuchInstance),
     /// It can't lend to itself.
     SameInstance(SameInstance),
+    /// The lender has borrowed, or the borrower has lent: give that back instead. In a circle of loans each could wait for the other.
+    Crossed {
+        /// Which of the two.
+        instance: InstanceId,
+        /// The loan that it has taken, or given.
+        loan: Loan,
+    },
     /// The two have unlike numbers of ranks or shards, so that they are not on the same devices.
     Ranks {
         /// Of the lender.
@@ -55,6 +62,10 @@ impl fmt::Display for LendError {
         match *self {
             Self::NoSuchInstance(error) => error.fmt(f),
             Self::SameInstance(error) => error.fmt(f),
+            Self::Crossed { instance, loan } => write!(
+                f,
+                "instance {instance} is the other side of loan {loan}, which can be given back"
+            ),
             Self::Ranks { from, to } => {
                 write!(f, "the lender has {from} ranks, the borrower {to}")
             }

@@ -7,9 +7,10 @@ use super::Fleet;
 use super::answers::{Answer, Answers};
 use super::member::{Entry, InstanceId, InstanceState};
 use super::refusal::NoPlace;
+use super::share::Portion;
 use crate::error::OutOfMemory;
 use crate::instance::Costs;
-use crate::sequence::{Admit, AdmitError, Admitted};
+use crate::sequence::{Admit, AdmitError, Admitted, Cost, Sequences};
 
 /// Which of the instances that can take a request is the first choice. Where two are equal, the one that was added before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,17 +38,16 @@ pub struct Candidate {
     pub free: usize,
     /// Positions in each of its blocks.
     pub block_size: usize,
+    /// Positions a step that would be demanded then, of those that it can compute.
+    pub service: Portion,
     /// The admission of the fleet that it had last.
     turn: u64,
 }
 
 impl Candidate {
     fn new(entry: &Entry, costs: &Costs) -> Self {
-        let left = |(it, charge): (&crate::Sequences, usize)| {
-            let above = it.pool().available().saturating_sub(it.watermark());
-            above.saturating_sub(charge)
-        };
-        let charges = costs.shards().iter().map(crate::Cost::charge);
+        let left = |(it, charge): (&Sequences, usize)| it.free_after(charge);
+        let charges = costs.shards().iter().map(Cost::charge);
         let shards = entry.instance.shards().iter();
         Self {
             instance: entry.id,
@@ -55,6 +55,10 @@ impl Candidate {
             charge: costs.charge(),
             free: shards.zip(charges).map(left).min().unwrap_or(0),
             block_size: entry.instance.block_size(),
+            service: Portion {
+                used: 0,
+                whole: entry.member.service,
+            },
             turn: entry.turn,
         }
     }
@@ -95,8 +99,7 @@ impl Fleet {
     /// # Errors
     /// [`NoPlace`]: there is none.
     ///
-    /// [`Instance::check`](crate::Instance::check) on each instance of the model, and a look at all slots of those with a cap on
-    /// service.
+    /// [`Instance::check`](crate::Instance::check) on each instance of the model, and a look at all its slots.
     pub fn candidates(
         &self,
         model: u64,
@@ -111,6 +114,9 @@ impl Fleet {
         if out.is_empty() {
             return Err(answers.sum(model));
         }
+        for candidate in out.iter_mut() {
+            self.fill_in(candidate, request);
+        }
         out.sort_unstable_by(|a, b| placement.compare(a, b));
         Ok(())
     }
@@ -120,8 +126,19 @@ impl Fleet {
     /// # Errors
     /// As [`admit`](Self::admit).
     ///
-    /// As [`candidates`](Self::candidates). No allocation beyond that of [`Instance::check`](crate::Instance::check).
+    /// As [`candidates`](Self::candidates), without a list.
     pub fn check(
+        &self,
+        model: u64,
+        request: &Admit<'_>,
+        placement: Placement,
+    ) -> Result<Candidate, NoPlace> {
+        let mut candidate = self.first_choice(model, request, placement)?;
+        self.fill_in(&mut candidate, request);
+        Ok(candidate)
+    }
+
+    fn first_choice(
         &self,
         model: u64,
         request: &Admit<'_>,
@@ -135,12 +152,21 @@ impl Fleet {
         best.ok_or_else(|| answers.sum(model))
     }
 
+    /// What would be demanded of it, which no placement looks at.
+    fn fill_in(&self, candidate: &mut Candidate, request: &Admit<'_>) {
+        if let Ok(entry) = self.entry(candidate.instance) {
+            let needed = entry.needed(request, candidate.hit);
+            candidate.service.used = entry.demand().saturating_add(needed);
+        }
+    }
+
     /// Admits a request on the first choice of the instances that can take it.
     ///
     /// # Errors
     /// [`NoPlace`] tells what is lacking; nothing has changed on any instance. A malformed prompt is [`NoPlace::Admit`].
     ///
-    /// As [`check`](Self::check), then [`Instance::admit`](crate::Instance::admit) on one. If another registry over its pool was faster
+    /// As [`check`](Self::check), but only the slots of instances with a cap on service are looked at; then
+    /// [`Instance::admit`](crate::Instance::admit) on one. If another registry over its pool was faster
     /// all are asked again, at most once for each instance.
     pub fn admit(
         &mut self,
@@ -165,7 +191,7 @@ impl Fleet {
         let turn = self.statistics.placed.saturating_add(1);
         let mut refused = NoPlace::NoSuchModel { model };
         for _ in 0..self.members.len() {
-            let instance = self.check(model, request, placement)?.instance;
+            let instance = self.first_choice(model, request, placement)?.instance;
             let Ok(entry) = self.entry_mut(instance) else {
                 continue;
             };

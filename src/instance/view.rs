@@ -22,24 +22,26 @@ impl Instance {
         Ok(least)
     }
 
-    /// Blocks that an admission can have at this instant: available above the watermark, on the shard that has the fewest.
+    /// Blocks that an admission can have at this instant: available above the watermark and within the capacity, on the shard that has
+    /// the fewest.
+    ///
+    /// Two loads for each shard.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        let free = |it: &Sequences| it.free_after(0);
+        self.shards.iter().map(free).min().unwrap_or(0)
+    }
+
+    /// Blocks that one sequence can ever have: capacity above the watermark, on the shard where that is the least.
     ///
     /// A load for each shard.
     #[must_use]
-    pub fn free(&self) -> usize {
-        self.fewest(|it| it.pool().available())
-    }
-
-    /// Blocks that one sequence can ever have: those above the watermark, on the shard that has the fewest.
-    #[must_use]
     pub fn largest(&self) -> usize {
-        self.fewest(|it| it.pool().capacity())
-    }
-
-    /// What remains above the watermark, on the shard where that is the least.
-    fn fewest(&self, of: impl Fn(&Sequences) -> usize) -> usize {
-        let above = |it: &Sequences| of(it).saturating_sub(it.watermark());
-        self.shards.iter().map(above).min().unwrap_or(0)
+        self.shards
+            .iter()
+            .map(Sequences::largest)
+            .min()
+            .unwrap_or(0)
     }
 
     /// Positions that its sequences are to have computed next, each at least one and at most `most`.

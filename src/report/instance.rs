@@ -40,7 +40,7 @@ pub struct InstanceReport {
     pub max_sequences: usize,
     /// The shard that has the fewest blocks for an admission.
     pub binding: ShardId,
-    /// Blocks that an admission can have there: available above the watermark.
+    /// Blocks that an admission can have there: available above the watermark, and within the capacity.
     pub free: usize,
     /// Blocks that one sequence can ever have: capacity above the watermark, on the shard where that is the least.
     pub largest: usize,
@@ -104,7 +104,10 @@ impl Instance {
 
 /// Blocks that an admission can have.
 fn free(it: &SequencesReport) -> usize {
-    it.pool.available.saturating_sub(it.watermark)
+    it.pool
+        .available
+        .min(it.pool.online)
+        .saturating_sub(it.watermark)
 }
 
 impl fmt::Display for InstanceReport {

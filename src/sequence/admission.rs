@@ -378,8 +378,7 @@ impl Sequences {
 
     /// Whether a need can ever be had; what is there for it.
     fn within_capacity(&self, whole: usize) -> Result<usize, Refused> {
-        let core = self.core();
-        let capacity = core.capacity().saturating_sub(self.watermark as usize);
+        let (core, capacity) = (self.core(), self.largest());
         if whole > capacity {
             return Err(Refused::NeverFits {
                 shard: core.shard(),
@@ -408,6 +407,19 @@ impl Sequences {
             .iter()
             .map(|(_, sequence)| sequence.committed())
             .sum()
+    }
+
+    /// Blocks that an admission can have after one that charges so many: above the watermark, and no more than it can ever have. What
+    /// was released above the limit of a shrunk pool may be available until it is collected.
+    pub(crate) fn free_after(&self, charge: usize) -> usize {
+        let left = self.above_watermark().saturating_sub(charge);
+        left.min(self.largest())
+    }
+
+    /// Blocks that one sequence can ever have.
+    pub(crate) fn largest(&self) -> usize {
+        let capacity = self.core().capacity();
+        capacity.saturating_sub(self.watermark as usize)
     }
 
     fn above_watermark(&self) -> usize {

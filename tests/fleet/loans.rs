@@ -1,9 +1,9 @@
 //! Memory lent between two models on the same devices: never more bytes in use than there are.
 
 use kvblock::{
-    ElementType, Fleet, Instance, InstanceId, InstanceResizeError, KvFormat, LendError, Loan,
-    LoanError, LoanStage, LoanState, Member, PoolConfig, Rank, Refused, RemoveError, ResizeError,
-    Sequences, SequencesConfig, SettleError, ShardId,
+    ElementType, Fleet, Instance, InstanceId, InstanceResizeError, KvFormat, LendError, LoanError,
+    LoanStage, LoanState, Member, PoolConfig, Rank, Refused, RemoveError, ResizeError, Sequences,
+    SequencesConfig, SettleError, ShardId,
 };
 
 use crate::support::says;
@@ -124,30 +124,50 @@ fn a_loan_that_has_not_reached_the_borrower_is_taken_back_at_once() {
 }
 
 #[test]
-fn the_other_model_may_lend_too_and_several_loans_may_live() {
+fn several_loans_may_live_and_come_back_in_any_order() {
     let (mut fleet, fine, coarse) = two_models();
-    let settled = |fleet: &mut Fleet, loan: Loan| fleet.settle(loan).map(stage);
-    // 3 and 6 fine blocks are 1 and 2 coarse ones: 9 at once would be 3, with 120 bytes left over.
+    // 3 and 6 fine blocks are 1 and 2 coarse ones: 9 at once would be 3 as well.
     let first = fleet.lend(fine, coarse, 3).unwrap();
     let second = fleet.lend(fine, coarse, 6).unwrap();
-    assert_eq!(settled(&mut fleet, second), Ok(LoanStage::Lent));
-    assert_eq!(settled(&mut fleet, first), Ok(LoanStage::Lent));
+    for loan in [second, first] {
+        assert_eq!(fleet.settle(loan).map(stage), Ok(LoanStage::Lent));
+    }
     assert_eq!(free(&fleet, &[fine, coarse]), [7, 7]);
-    // And a coarse one back, as a loan of its own: 2 fine ones, 60 bytes on each rank left over.
-    let third = fleet.lend(coarse, fine, 1).unwrap();
-    let state = fleet.settle(third).unwrap();
-    assert_eq!(
-        (state.taken, state.left_over_bytes, state.stage),
-        (2, 120, LoanStage::Lent)
-    );
-    assert_eq!(free(&fleet, &[fine, coarse]), [9, 6]);
     bytes(&fleet, fine, coarse);
-    assert_eq!(fleet.loans().collect::<Vec<_>>(), [first, second, third]);
-    for loan in [first, third, second] {
+    assert_eq!(fleet.loans().collect::<Vec<_>>(), [first, second]);
+    for (loan, left) in [(first, [10, 6]), (second, [16, 4])] {
         assert_eq!(fleet.give_back(loan).map(stage), Ok(LoanStage::Over));
+        assert_eq!(free(&fleet, &[fine, coarse]), left);
         bytes(&fleet, fine, coarse);
     }
-    assert_eq!(free(&fleet, &[fine, coarse]), [16, 4]);
+}
+
+#[test]
+fn who_has_borrowed_lends_nothing_and_who_has_lent_borrows_nothing() {
+    let mut fleet = Fleet::new();
+    let ids: Vec<_> = (0..3)
+        .map(|at| {
+            let instance = ranks(10 * at, [8, 8], 16, FINE);
+            add(&mut fleet, instance, Member::new(at.into(), 64))
+        })
+        .collect();
+    let (a, b, c) = (ids[0], ids[1], ids[2]);
+    let loan = fleet.lend(a, b, 3).unwrap();
+    for (from, to, instance) in [(b, a, b), (b, c, b), (c, a, a)] {
+        let crossed = fleet.lend(from, to, 1).unwrap_err();
+        assert_eq!(crossed, LendError::Crossed { instance, loan });
+        says(&crossed, &[0]);
+    }
+    let other = fleet.lend(a, c, 2).unwrap();
+    assert_eq!(free(&fleet, &ids), [3, 8, 8]);
+    for loan in [loan, other] {
+        assert_eq!(fleet.settle(loan).map(stage), Ok(LoanStage::Lent));
+        assert_eq!(fleet.give_back(loan).map(stage), Ok(LoanStage::Over));
+    }
+    // Now the other way round.
+    let back = fleet.lend(b, a, 3).unwrap();
+    assert_eq!(fleet.settle(back).map(stage), Ok(LoanStage::Lent));
+    assert_eq!(free(&fleet, &ids), [11, 5, 8]);
 }
 
 #[test]

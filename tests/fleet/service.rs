@@ -3,7 +3,7 @@
 use kvblock::{Fleet, Member, NoPlace, Placement, Share};
 
 use crate::support::says;
-use crate::words::{MODEL, add, admit, placed, release, replica, run_on};
+use crate::words::{MODEL, add, admit, placed, release, replica, run_on, with};
 
 fn figures(share: Share) -> [u64; 4] {
     let Share {
@@ -44,6 +44,8 @@ fn memory_may_be_free_and_service_not() {
         figures(fleet.share(id).unwrap())[2]
     };
     assert_eq!(computed(&mut fleet, 90), 10);
+    let candidate = with("B14", |it| fleet.check(MODEL, it, Placement::Affinity)).unwrap();
+    assert_eq!((candidate.service.used, candidate.service.whole), (24, 32));
     assert_eq!(placed(&mut fleet, "B14", Placement::Affinity), id);
     admit(&mut fleet, "C1", Placement::Affinity).unwrap_err();
     assert_eq!(computed(&mut fleet, 100), 15);
