@@ -10,8 +10,12 @@
 
 #[path = "sequence_model/ops.rs"]
 mod calls;
+#[path = "sequence_model/faults.rs"]
+mod faults;
 #[path = "sequence_model/fences.rs"]
 mod fences;
+#[path = "sequence_model/figures.rs"]
+mod figures;
 #[path = "sequence_model/lanes.rs"]
 mod lanes;
 #[path = "sequence_model/memory.rs"]

@@ -1569,6 +1569,7 @@ pub(crate) fn question(name: u8, slices: &Slices, full_hit: bool) -> Question<'_
         extra: &slices.extra,
         keys: slices.keys.len(),
         full_hit,
+        limit: usize::MAX,
     }
 }
 

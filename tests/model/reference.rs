@@ -193,6 +193,8 @@ pub(crate) struct Question<'a> {
     pub(crate) extra: &'a [u128],
     pub(crate) keys: usize,
     pub(crate) full_hit: bool,
+    /// Blocks that are found at most, whatever matches.
+    pub(crate) limit: usize,
 }
 
 /// What `publish` is told.
@@ -1051,7 +1053,7 @@ impl Model {
         for page in self
             .pages(question.tokens, question.extra)
             .into_iter()
-            .take(most)
+            .take(most.min(question.limit))
         {
             let Some(&id) = self.content.get(&(under, page)) else {
                 break;

@@ -4,7 +4,8 @@ use kvblock::{
     BlockPool, EndAfterError, Fence, Lane, ReleaseAfterError, Stale, TruncateAfterError,
 };
 
-use crate::calls::{Aim, Scene, Who, truncate_fault};
+use crate::calls::{Aim, Scene, Who};
+use crate::faults::truncate_fault;
 use crate::lanes::Waiting;
 use crate::ops::index;
 use crate::registry::Fault;

@@ -5,22 +5,25 @@
 use std::collections::BTreeSet;
 
 use kvblock::{
-    Admit, AdmitError, AppendError, AttachError, BlockPool, BranchError, Budget, ComputedError,
-    Contents, CopyTicket, DetachError, Detached, ExtraKey, Growth, Handle, Holder, InTransit,
-    KvFormat, Namespace, PoolConfig, Proof, ReadError, Sequences, SequencesConfig, Stale, Step,
-    TokensError, TruncateError,
+    Admit, AppendError, AttachError, BlockPool, Budget, Contents, CopyTicket, Detached, ExtraKey,
+    Growth, Handle, Holder, KvFormat, Namespace, PoolConfig, Proof, Sequences, SequencesConfig,
+    Stale, Step,
 };
 
+use crate::faults::{
+    admit_fault, append_fault, branch_fault, computed_fault, detach_fault, read_fault,
+    tokens_fault, truncate_fault,
+};
 use crate::fences::{FenceCall, Lanes};
+use crate::figures::same_registry;
 use crate::memory::Memory;
 use crate::ops::{
-    Asked, Driver, Keys, Op, Place, Setup, Slices, Symbol, Tally, Wrong, config, engine_key,
-    figures, index, numbers, prompt, question, refused, tokens_of, wrong_length,
+    Asked, Driver, Keys, Op, Place, Setup, Slices, Symbol, Tally, Wrong, config, engine_key, index,
+    numbers, prompt, question, tokens_of,
 };
 use crate::reference::{Model, PLACES, Text};
 use crate::registry::{self, Asking, Fault, Grown, Name, Registry, Sequence, TicketName};
 use crate::transfers::{TransferCall, World};
-use crate::transit::Hindrance;
 
 /// Registries over the pool.
 pub(crate) const REGISTRIES: usize = 2;
@@ -605,15 +608,7 @@ impl<'p> Scene<'p> {
         };
         let twin = &mut self.twins[on];
         let n = aim.of(twin.model.positions(name));
-        let got = twin.real.computed(handle, n).map_err(|error| match error {
-            ComputedError::Stale(Stale) => Fault::Stale,
-            ComputedError::Beyond(beyond) => Fault::Beyond {
-                asked: beyond.asked,
-                positions: beyond.positions,
-            },
-            ComputedError::InTransit(error) => in_transit(error),
-            other => panic!("{other:?}"),
-        });
+        let got = twin.real.computed(handle, n).map_err(computed_fault);
         let full = full_index(&self.scheduling, twin, handle, name, &self.under.model);
         let expected = twin.model.computed(&mut self.under.model, name, n, full);
         assert_eq!(got, expected.map(|_| ()), "computed({n})");
@@ -662,16 +657,7 @@ impl<'p> Scene<'p> {
                 self.saw("forked");
             }
             (Err(got), Err(expected)) => {
-                let got = match got {
-                    BranchError::Stale(Stale) => Fault::Stale,
-                    BranchError::Refused(error) => refusal(error),
-                    BranchError::InTransit(error) => in_transit(error),
-                    BranchError::TooManySequences(error) => {
-                        Fault::TooManySequences { max: error.max }
-                    }
-                    other => panic!("{other:?}"),
-                };
-                assert_eq!(got, expected, "fork");
+                assert_eq!(branch_fault(got), expected, "fork");
                 assert_eq!(
                     handles,
                     vec![Handle::NONE; children],
@@ -776,12 +762,7 @@ impl<'p> Scene<'p> {
             return;
         };
         let twin = &mut self.twins[on];
-        let got = twin.real.detach(handle).map_err(|error| match error {
-            DetachError::Stale(Stale) => Fault::Stale,
-            DetachError::CopyPending(_) => Fault::CopyPending,
-            DetachError::InTransit(error) => in_transit(error),
-            other => panic!("{other:?}"),
-        });
+        let got = twin.real.detach(handle).map_err(detach_fault);
         match (got, twin.model.detach(name)) {
             (Ok(real), Ok(model)) => {
                 self.detached.push((real, model, name));
@@ -944,7 +925,7 @@ impl<'p> Scene<'p> {
         self.lanes.check();
         self.world.check();
         for twin in &self.twins {
-            check_twin(twin, &self.under.model);
+            same_registry(&twin.real, &twin.model, &twin.living, &self.under.model);
         }
         self.memory.check(
             &self.under.model,
@@ -1004,95 +985,6 @@ impl<'p> Scene<'p> {
         Self::drop_lanes(self.lanes, &mut self.under.model);
         self.under.finish();
         self.under.tally
-    }
-}
-
-fn check_twin(twin: &Twin, pool: &Model) {
-    let (real, model) = (&twin.real, &twin.model);
-    let report = real.report();
-    let reads = |hits: kvblock::HitStatistics| registry::Reads {
-        requests: hits.requests,
-        queried: hits.queried,
-        hit: hits.hit,
-    };
-    let got = registry::Figures {
-        pool: figures(&report.pool),
-        sequences: report.sequences,
-        max_sequences: report.max_sequences,
-        held_blocks: report.held_blocks,
-        table_entries: report.table_entries,
-        shared_entries: report.shared_entries,
-        promised: report.promised,
-        positions: report.positions,
-        used_positions: report.used_positions,
-        unused_positions: report.unused_positions,
-        pending_copies: report.pending_copies,
-        loading: report.loading,
-        duplicated: report.duplicated,
-        physical: report.physical,
-        conservative: report.conservative,
-        watermark: report.watermark,
-        first: reads(report.first),
-        returned: reads(report.returned),
-        preemptions: report.preemptions,
-        refused_appends: report.refused_appends,
-        copies: report.copies,
-        imports: report.imports,
-        exports: report.exports,
-        adopted: report.adopted,
-        unpublished: report.publishing_ended,
-    };
-    assert_eq!(got, model.figures(pool), "report");
-    assert_eq!(
-        (real.len(), real.is_empty()),
-        (model.sequences.len(), model.sequences.is_empty())
-    );
-    let mut handles: Vec<_> = twin.living.iter().map(|(handle, _)| *handle).collect();
-    handles.sort_by_key(|handle| handle.slot());
-    assert_eq!(
-        real.handles().collect::<Vec<_>>(),
-        handles,
-        "handles by slot"
-    );
-    for label in 0..4 {
-        let got: Vec<_> = real.labelled(label).collect();
-        let expected: Vec<_> = twin
-            .living
-            .iter()
-            .rev()
-            .filter(|(_, name)| model.sequences[name].label() == label)
-            .map(|(handle, _)| *handle)
-            .collect();
-        assert_eq!(
-            got, expected,
-            "sequences labelled {label}, the latest first"
-        );
-    }
-    for &(handle, name) in &twin.living {
-        let state = real.state(handle).expect("it lives");
-        let got = registry::State {
-            positions: state.positions,
-            known: state.known,
-            computed: state.computed,
-            published: state.published,
-            blocks: state.blocks,
-            promised: state.promised,
-            label: state.label,
-            growth: match state.growth {
-                Growth::Cap(positions) => registry::Growth::Cap(positions),
-                Growth::Ahead(blocks) => registry::Growth::Ahead(blocks),
-                Growth::OnDemand => registry::Growth::OnDemand,
-            },
-        };
-        let expected = model.state(name).expect("it lives");
-        assert_eq!(got, expected, "state of {handle:?}");
-        let table = numbers(real.table(handle).expect("it lives"));
-        assert_eq!(Ok(&table[..]), model.table(name), "table of {handle:?}");
-        assert_eq!(
-            real.dirty(handle),
-            Ok(model.dirty(name).expect("it lives")),
-            "dirty entries of {handle:?}"
-        );
     }
 }
 
@@ -1166,84 +1058,4 @@ fn full_index_now(scheduling: &Scheduling, twin: &Twin, pool: &Model) -> Option<
     let (now, before) = (twin.real.pool().report(), pool.figures());
     let published = now.stored + now.duplicates - before.stored - before.duplicates;
     usize::try_from(published).ok()
-}
-
-pub(crate) fn refusal(error: kvblock::Refused) -> Fault {
-    Fault::Refused(refused(Err(error)).expect_err("it is an error"))
-}
-
-pub(crate) fn admit_fault(error: AdmitError) -> Fault {
-    match error {
-        AdmitError::Refused(error) => refusal(error),
-        AdmitError::LengthMismatch(error) => Fault::Length(wrong_length(error)),
-        AdmitError::TooManySequences(error) => Fault::TooManySequences { max: error.max },
-        other => panic!("{other:?}"),
-    }
-}
-
-pub(crate) fn append_fault(error: AppendError) -> Fault {
-    match error {
-        AppendError::Stale(Stale) => Fault::Stale,
-        AppendError::Refused(error) => refusal(error),
-        AppendError::InTransit(error) => in_transit(error),
-        AppendError::CapReached(error) => Fault::CapReached {
-            cap: error.cap,
-            asked: error.asked,
-        },
-        other => panic!("{other:?}"),
-    }
-}
-
-pub(crate) fn in_transit(error: InTransit) -> Fault {
-    Fault::InTransit(match error {
-        InTransit::Loading { arrived } => Hindrance::Loading { arrived },
-        InTransit::Uncommitted => Hindrance::Uncommitted,
-        InTransit::Leaving => Hindrance::Leaving,
-        InTransit::Moved => Hindrance::Moved,
-        other => panic!("{other:?}"),
-    })
-}
-
-pub(crate) fn truncate_fault(error: TruncateError) -> Fault {
-    match error {
-        TruncateError::Stale(Stale) => Fault::Stale,
-        TruncateError::Beyond(beyond) => Fault::Beyond {
-            asked: beyond.asked,
-            positions: beyond.positions,
-        },
-        TruncateError::InTransit(error) => in_transit(error),
-        TruncateError::Refused(error) => refusal(error),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn tokens_fault(error: TokensError) -> Fault {
-    match error {
-        TokensError::Stale(Stale) => Fault::Stale,
-        TokensError::NotNext(error) => Fault::NotNext {
-            at: error.at,
-            known: error.known,
-        },
-        TokensError::Beyond(error) => Fault::Beyond {
-            asked: error.asked,
-            positions: error.positions,
-        },
-        TokensError::LengthMismatch(error) => Fault::Length(wrong_length(error)),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn read_fault(error: ReadError) -> Fault {
-    match error {
-        ReadError::Stale(Stale) => Fault::Stale,
-        ReadError::Beyond(error) => Fault::Beyond {
-            asked: error.asked,
-            positions: error.positions,
-        },
-        ReadError::TooShort(error) => Fault::TooShort {
-            needed: error.needed,
-            got: error.got,
-        },
-        other => panic!("{other:?}"),
-    }
 }

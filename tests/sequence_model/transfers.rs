@@ -8,10 +8,8 @@ use kvblock::{
     Stale, Terms,
 };
 
-use crate::calls::{
-    Aim, Request, Scene, Who, admission, admit_fault, append_fault, asking, in_transit, layout,
-    refusal,
-};
+use crate::calls::{Aim, Request, Scene, Who, admission, asking, layout};
+use crate::faults::{admit_fault, append_fault, in_transit, refusal};
 use crate::ops::{EQUAL_KEY, Keys, Slices, engine_key, index, numbers};
 use crate::reference::{Model, Page};
 use crate::registry::{Fault, Name};

@@ -383,13 +383,7 @@ impl Registry {
         let mut affected = Vec::new();
         for &name in order {
             let sequence = self.get_mut(name)?;
-            let line = &sequence.line;
-            let has = |&at: &usize| {
-                line.references(at..at + 1)
-                    .iter()
-                    .any(|it| bad.contains(it))
-            };
-            let Some(entry) = (0..line.table.len()).find(has) else {
+            let Some(entry) = sequence.first_entry_of(&bad) else {
                 continue;
             };
             let spoiled = sequence.spoil_load(entry * size);
@@ -489,8 +483,18 @@ impl Sequence {
         }
     }
 
+    /// The first entry that has one of these blocks, in the table or beside it.
+    pub(crate) fn first_entry_of(&self, bad: &[u32]) -> Option<usize> {
+        let line = &self.line;
+        let has = |&at: &usize| {
+            let here = line.references(at..at + 1);
+            here.iter().any(|it| bad.contains(it))
+        };
+        (0..line.table.len()).find(has)
+    }
+
     /// Nothing from an entry on is computed.
-    fn roll_back(&mut self, pool: &mut Model, entry: usize, size: usize, digests: bool) {
+    pub(crate) fn roll_back(&mut self, pool: &mut Model, entry: usize, size: usize, digests: bool) {
         self.computed = self.computed.min(entry * size);
         if let Transit::Leaving(export) = &self.transit {
             let _ = export.abort(pool);
