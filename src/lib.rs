@@ -87,6 +87,7 @@ mod block;
 mod copy;
 mod error;
 mod event;
+mod fleet;
 mod instance;
 mod lease;
 mod pool;
@@ -108,6 +109,12 @@ pub use error::{
     TakeError, TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
+pub use fleet::{
+    AbortError, AddError, Candidate, FinishError, Fleet, FleetInconsistency, FleetStatistics,
+    InstanceId, InstanceState, Largest, LendError, Loan, LoanError, LoanStage, LoanState, Member,
+    Move, MoveError, MoveOver, MoveTerms, NoPlace, NoService, NoSuchInstance, NoSuchLoan, NotEmpty,
+    Placed, Placement, Portion, RemoveError, SameInstance, SettleError, Share, SharedPool,
+};
 pub use instance::{
     CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,
     InstanceImported, InstanceIncoming, InstanceInconsistency, InstancePlan, InstancePlanError,
@@ -124,7 +131,10 @@ pub use prefix::Xxh3Hasher;
 pub use prefix::{
     BlockHasher, ConstantHasher, Contents, ExtraKey, Namespace, Prompt, Proof, SipHasher13,
 };
-pub use report::{LeasesReport, Metrics, MetricsError, PoolReport, SequencesReport};
+pub use report::{
+    FleetReport, InstanceReport, LeasesReport, MemberReport, Metrics, MetricsError, ModelReport,
+    PoolReport, RankReport, SequencesReport,
+};
 pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
     CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached,

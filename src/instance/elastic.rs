@@ -3,6 +3,8 @@
 //! In lockstep the table has as many blocks as the smallest rank, so one rank that loses memory shrinks all of them, and one that gets
 //! memory grows them only up to the next smallest. Nothing is gained by a rank alone: its surplus is stranded.
 
+use core::cmp::Ordering::{Equal, Greater, Less};
+
 use super::error::InstanceResizeError;
 use super::rank::{Rank, Ranks};
 use super::{Instance, PerShard};
@@ -18,7 +20,7 @@ impl Instance {
     pub fn grow(&mut self, n: usize) -> Result<(), InstanceResizeError> {
         match &self.ranks {
             Some(ranks) => resize_ranks(ranks, self.first().core(), |_, rank| {
-                rank.blocks.saturating_add(n)
+                Ok(rank.blocks.saturating_add(n))
             }),
             None => self.resize_shards(
                 |core| core.check_grow(n),
@@ -37,8 +39,13 @@ impl Instance {
     /// refuse after others had agreed: then these have lost what was cached in the blocks concerned.
     pub fn shrink(&mut self, n: usize) -> Result<(), InstanceResizeError> {
         match &self.ranks {
+            Some(_) if n == 0 => {
+                let shrunk = self.first().core().shrink(0).map(drop);
+                shrunk.map_err(|error| on(self.first(), error))
+            }
             Some(ranks) => resize_ranks(ranks, self.first().core(), |_, rank| {
-                rank.blocks.saturating_sub(n)
+                let left = rank.blocks.checked_sub(n).filter(|&left| left > 0);
+                left.ok_or(nothing_left(n, rank.blocks))
             }),
             None => self.resize_shards(
                 |core| core.check_shrink(n),
@@ -59,8 +66,10 @@ impl Instance {
             return Err(InstanceResizeError::NoSuchRank { at, ranks });
         };
         match &self.ranks {
-            Some(ranks) => resize_ranks(ranks, it.core(), |place, rank| {
-                if place == at { blocks } else { rank.blocks }
+            Some(ranks) => resize_ranks(ranks, it.core(), |place, rank| match blocks {
+                _ if place != at => Ok(rank.blocks),
+                0 => Err(nothing_left(rank.blocks, rank.blocks)),
+                _ => Ok(blocks),
             }),
             None => move_limit(it.core(), blocks).map_err(|error| on(it, error)),
         }
@@ -99,11 +108,15 @@ fn on(it: &Sequences, error: ResizeError) -> InstanceResizeError {
     InstanceResizeError::Shard { shard, error }
 }
 
+const fn nothing_left(asked: usize, online: usize) -> ResizeError {
+    ResizeError::NothingLeft { asked, online }
+}
+
 /// The table gets as many blocks as the smallest rank has then.
 fn resize_ranks(
     ranks: &Ranks,
     core: &Core,
-    to: impl Fn(usize, Rank) -> usize,
+    to: impl Fn(usize, Rank) -> Result<usize, ResizeError>,
 ) -> Result<(), InstanceResizeError> {
     let refused = |shard, error| InstanceResizeError::Shard { shard, error };
     let Some(resize) = ranks.resize() else {
@@ -111,16 +124,10 @@ fn resize_ranks(
     };
     let mut wanted: PerShard<usize> = PerShard::new();
     for (at, rank) in ranks.iter().enumerate() {
-        let (asked, max) = (to(at, rank), rank.max_blocks);
+        let asked = to(at, rank).map_err(|error| refused(rank.shard, error))?;
+        let max = rank.max_blocks;
         if asked > max {
             return Err(refused(rank.shard, ResizeError::BeyondMax { asked, max }));
-        }
-        if asked == 0 {
-            let (asked, online) = (rank.blocks, rank.blocks);
-            return Err(refused(
-                rank.shard,
-                ResizeError::NothingLeft { asked, online },
-            ));
         }
         wanted.push(asked);
     }
@@ -136,12 +143,12 @@ fn resize_ranks(
     Ok(())
 }
 
-/// Grows or shrinks a pool to so many blocks; collects what drains if it has as many.
+/// Grows or shrinks a pool to so many blocks. Nothing happens if it has as many, whatever drains there.
 fn move_limit(core: &Core, to: usize) -> Result<(), ResizeError> {
     let online = core.capacity();
-    if to > online {
-        core.grow(to - online).map(drop)
-    } else {
-        core.shrink(online - to).map(drop)
+    match to.cmp(&online) {
+        Greater => core.grow(to - online).map(drop),
+        Equal => Ok(()),
+        Less => core.shrink(online - to).map(drop),
     }
 }

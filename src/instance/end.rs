@@ -104,8 +104,10 @@ impl Instance {
         for (it, lane) in self.shards.iter_mut().zip(lanes.iter_mut()) {
             it.close_tickets(lane, fence);
         }
-        let next = |it: &Self| it.first().handles().next();
-        while let Some(handle) = next(&self) {
+        for slot in 0..self.max_sequences() {
+            let Some(handle) = self.first().in_slot(slot) else {
+                continue;
+            };
             let arrived = self.notice(handle).map_or(0, |state| state.arrived);
             for (it, lane) in self.shards.iter_mut().zip(lanes.iter_mut()) {
                 it.end_after(handle, arrived, lane, fence);
@@ -115,7 +117,7 @@ impl Instance {
     }
 
     /// One for each shard, in their order.
-    pub(super) fn check_lanes(&self, lanes: &[Lane]) -> Result<(), ReleaseAfterError> {
+    pub(crate) fn check_lanes(&self, lanes: &[Lane]) -> Result<(), ReleaseAfterError> {
         if lanes.len() != self.shards.len() {
             return Err(ReleaseAfterError::WrongPool);
         }

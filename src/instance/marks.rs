@@ -2,7 +2,7 @@
 
 use super::Instance;
 use crate::prefix::Contents;
-use crate::sequence::{ComputedError, CopyTicket, Handle, InTransit, Stale, TokensError};
+use crate::sequence::{ComputedError, CopyTicket, Handle, Sequences, Stale, TokensError};
 
 impl Instance {
     /// Says which tokens the positions from `at` on are, on every shard. As [`Sequences::tokens`](crate::Sequences::tokens).
@@ -32,19 +32,21 @@ impl Instance {
     /// [`ComputedError`]; nothing is changed on any shard.
     pub fn computed(&mut self, handle: Handle, positions: usize) -> Result<(), ComputedError> {
         for it in &self.shards {
-            it.check_computed(handle, positions)
-                .map_err(|error| match error {
-                    ComputedError::InTransit(InTransit::Loading { .. }) => InTransit::Loading {
-                        arrived: it.state(handle).map_or(0, |state| state.computed),
-                    }
-                    .into(),
-                    other => other,
-                })?;
+            it.check_computed(handle, positions)?;
         }
         for it in &mut self.shards {
             it.mark_computed(handle, positions);
         }
         Ok(())
+    }
+
+    /// Where a shard could not keep the tokens of what was published they have to be told again, on all of them.
+    pub(super) fn know_alike(&mut self, handle: Handle) {
+        let known = |it: &Sequences| it.state(handle).map_or(0, |state| state.known);
+        let least = self.shards.iter().map(known).min().unwrap_or(0);
+        for it in &mut self.shards {
+            it.forget_known(handle, least);
+        }
     }
 
     /// Says that a copy on a shard has been made: a ticket of the [`Step`](crate::Step) of that shard. As

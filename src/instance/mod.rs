@@ -57,7 +57,7 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// One value a shard: for eight of them without memory of its own.
-type PerShard<T> = SmallVec<[T; 8]>;
+pub(crate) type PerShard<T> = SmallVec<[T; 8]>;
 
 /// A registry of sequences over the shards that must all hold one for it to run.
 ///
@@ -273,7 +273,7 @@ impl Instance {
     }
 
     /// Counts a refusal where it came from.
-    fn count_refusal(&self, refused: Refused) {
+    pub(crate) fn count_refusal(&self, refused: Refused) {
         let (Refused::NeverFits { shard, .. } | Refused::Shortfall { shard, .. }) = refused;
         if let Some(it) = self.shards.iter().find(|it| it.pool().shard() == shard) {
             it.core().count_refusal(refused);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::error::InstanceError;
 use crate::block::ShardId;
+use crate::error::CreateError;
 use crate::shared::Shared;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::unmodelled::{AtomicU32, AtomicUsize};
@@ -74,6 +75,10 @@ impl Ranks {
             let shard = rank.shard;
             if ranks[..at].iter().any(|other| other.shard == shard) {
                 return Err(InstanceError::SameShard { shard });
+            }
+            let (blocks, max_blocks) = (rank.blocks, rank.max_blocks);
+            if max_blocks < blocks {
+                return Err(CreateError::MaxBelowBlocks { blocks, max_blocks }.into());
             }
             known.push(Known {
                 shard,

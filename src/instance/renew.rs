@@ -42,11 +42,7 @@ impl Instance {
             for (_, it) in others.filter(|&(at, _)| at != place) {
                 it.roll_back(handle, entry);
             }
-            let known = |it: &crate::Sequences| it.state(handle).map_or(0, |state| state.known);
-            let least = self.shards.iter().map(known).min().unwrap_or(0);
-            for it in &mut self.shards {
-                it.forget_known(handle, least);
-            }
+            self.know_alike(handle);
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ impl Instance {
         for (it, plan) in self.shards.iter_mut().zip(&plans) {
             it.finish_truncate(handle, plan);
         }
+        self.know_alike(handle);
         Ok(())
     }
 
@@ -79,6 +80,7 @@ impl Instance {
         for ((it, plan), lane) in self.shards.iter_mut().zip(&plans).zip(lanes) {
             it.finish_truncate_after(handle, plan, lane, fence);
         }
+        self.know_alike(handle);
         Ok(())
     }
 

@@ -7,13 +7,13 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Instance;
+use super::{Instance, PerShard};
 use crate::error::OutOfMemory;
 use crate::lease::Leases;
 use crate::prefix::Namespace;
 use crate::sequence::{
-    Admit, AdmitError, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Sequences,
-    Stale, Terms,
+    Admit, AdmitError, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Offer,
+    Sequences, Stale, Terms,
 };
 use crate::shared::Shared;
 use crate::sync::mutant;
@@ -57,14 +57,17 @@ impl InstanceExport {
     /// Calls it off on every shard. As [`Export::abort`].
     ///
     /// # Errors
-    /// [`NotOpen`]: it has been committed or aborted before.
+    /// [`NotOpen`]: it has been committed or aborted before. If the first shard's was called off by itself, as its content turned out bad,
+    /// the others are by this call.
     pub fn abort(&self) -> Result<(), NotOpen> {
-        self.first().abort()?;
-        for export in &self.shards[1..] {
-            // It may have been called off by itself, as its content turned out bad.
-            let _ = export.abort();
+        let first = self.first().abort();
+        if self.phase() == Phase::Aborted {
+            for export in &self.shards[1..] {
+                // It may have been called off by itself.
+                let _ = export.abort();
+            }
         }
-        Ok(())
+        first
     }
 
     /// A reader outside of this process has all of every shard. As [`Export::finish`].
@@ -73,7 +76,8 @@ impl InstanceExport {
     /// [`NotOpen`]: it has been committed or aborted before, an import reads it, or a lease is over; that aborts it on every shard.
     pub fn finish(&self) -> Result<(), NotOpen> {
         let over = |it: &Export| !it.is_readable() || it.phase() == Phase::Aborted;
-        if self.phase() == Phase::Offered && self.shards.iter().any(over) {
+        let is_open = matches!(self.phase(), Phase::Offered | Phase::Aborted);
+        if is_open && self.shards.iter().any(over) {
             self.abort()?;
             return Err(NotOpen::LeaseOver);
         }
@@ -194,6 +198,18 @@ impl Instance {
         leases: &mut [Leases],
         terms: &Terms,
     ) -> Result<InstanceExport, ExportError> {
+        let (export, _) = self.offer(handle, namespace, leases, terms)?;
+        Ok(export)
+    }
+
+    /// The same, with what it took on each shard, so that it can be taken back.
+    pub(crate) fn offer(
+        &mut self,
+        handle: Handle,
+        namespace: &Namespace,
+        leases: &mut [Leases],
+        terms: &Terms,
+    ) -> Result<(InstanceExport, PerShard<Offer>), ExportError> {
         let plans = self.look(|_, it| it.plan_export(handle, namespace))?;
         self.check_tables(leases)?;
         for ((it, plan), table) in self.shards.iter().zip(&plans).zip(leases.iter_mut()) {
@@ -213,14 +229,20 @@ impl Instance {
             |at, it, export| it.take_back(handle, &plans[at], &export),
         )?;
         exports.extend(offered);
-        Shared::try_new(exports)
-            .map(|shards| InstanceExport { shards })
-            .map_err(|(exports, _)| {
-                for ((it, plan), export) in self.shards.iter_mut().zip(&plans).zip(&exports) {
-                    it.take_back(handle, plan, export);
-                }
-                OutOfMemory.into()
-            })
+        match Shared::try_new(exports) {
+            Ok(shards) => Ok((InstanceExport { shards }, plans)),
+            Err((exports, _)) => {
+                self.take_back(handle, &plans, &exports);
+                Err(OutOfMemory.into())
+            }
+        }
+    }
+
+    /// Takes an offer back that nobody has heard of.
+    pub(crate) fn take_back(&mut self, handle: Handle, plans: &[Offer], exports: &[Export]) {
+        for ((it, plan), export) in self.shards.iter_mut().zip(plans).zip(exports) {
+            it.take_back(handle, plan, export);
+        }
     }
 
     /// Admits a sequence whose first positions come from elsewhere, on every shard or on none. As [`Sequences::import`]: what has arrived

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Instance;
-use crate::sequence::{Handle, SequenceState, Stale};
+use crate::sequence::{Handle, SequenceState, Sequences, Stale};
 
 impl Instance {
     /// The sequence's figures. Positions and watermarks are the same on all shards; `published`, `blocks` and `promised` are those of the
@@ -20,6 +20,32 @@ impl Instance {
             least.promised = least.promised.min(state.promised);
         }
         Ok(least)
+    }
+
+    /// Blocks that an admission can have at this instant: available above the watermark, on the shard that has the fewest.
+    ///
+    /// A load for each shard.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.fewest(|it| it.pool().available())
+    }
+
+    /// Blocks that one sequence can ever have: those above the watermark, on the shard that has the fewest.
+    #[must_use]
+    pub fn largest(&self) -> usize {
+        self.fewest(|it| it.pool().capacity())
+    }
+
+    /// What remains above the watermark, on the shard where that is the least.
+    fn fewest(&self, of: impl Fn(&Sequences) -> usize) -> usize {
+        let above = |it: &Sequences| of(it).saturating_sub(it.watermark());
+        self.shards.iter().map(above).min().unwrap_or(0)
+    }
+
+    /// Positions that its sequences are to have computed next, each at least one and at most `most`.
+    pub(crate) fn demand(&self, most: u64) -> u64 {
+        let demand = |it: &Sequences| it.demand(most);
+        self.shards.iter().map(demand).max().unwrap_or(0)
     }
 
     /// Every sequence, by slot.

@@ -1,10 +1,14 @@
-//! Figures: of a shard, of a table of leases, of a registry of sequences; as metrics for Prometheus.
+//! Figures: of a shard, of a table of leases, of a registry of sequences, of an instance, of a fleet; as metrics for Prometheus.
 
+mod fleet;
+mod instance;
 mod leases;
 mod pool;
 mod prometheus;
 mod sequences;
 
+pub use self::fleet::{FleetReport, MemberReport, ModelReport};
+pub use self::instance::{InstanceReport, RankReport};
 pub use self::leases::LeasesReport;
 pub use self::pool::PoolReport;
 pub use self::prometheus::{Metrics, MetricsError};

@@ -136,7 +136,7 @@ impl Sequences {
         }
         self.close_tickets(lane, fence);
         for slot in 0..self.max_sequences() {
-            if self.registry.is_taken(slot) {
+            if self.registry.in_slot(slot).is_some() {
                 let arrived = self.notice_in(slot).arrived;
                 self.finish(slot, arrived, |sequence, core| {
                     sequence.release_after(core, lane, fence);

@@ -220,9 +220,10 @@ impl Sequences {
     /// The same, when another shard of its instance has decided that already.
     pub(crate) fn follow(&mut self, handle: Handle) {
         if let Ok((_, sequence)) = self.registry.get_mut(handle) {
-            // It may have been called off by itself: it is here all the same.
-            let _ = sequence.take_over();
-            sequence.transit = Transit::None;
+            if sequence.take_over() == Err(MoveAborted) {
+                // It has been called off by itself: it is here all the same.
+                sequence.transit = Transit::None;
+            }
         }
     }
 

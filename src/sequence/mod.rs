@@ -10,13 +10,14 @@
 //! | shortening, branching, duplicates, ending and taking along | `truncate`, `branch`, `duplicates`, `end` |
 //! | content from elsewhere, for elsewhere, held for later | `transit`, `import`, `export`, `pin` |
 //! | bad content | `renew` |
-//! | reading, choosing victims, statistics, audit | `view`, `victims`, `statistics`, `audit` |
+//! | reading, what is to be computed, choosing victims, statistics, audit | `view`, `demand`, `victims`, `statistics`, `audit` |
 
 mod admission;
 mod append;
 mod audit;
 mod branch;
 mod config;
+mod demand;
 mod duplicates;
 mod end;
 mod error;
@@ -53,6 +54,7 @@ pub use self::error::{
     NotArrived, NotNext, OtherNamespace, PinError, ReadError, SourceTaken, Stale, TokensError,
     TooManySequences, TooManyWriters, TooShort, TruncateAfterError, TruncateError, UnknownFormat,
 };
+pub(crate) use self::export::Offer;
 pub use self::export::Terms;
 pub use self::growth::{Budget, Growth};
 pub use self::handle::Handle;
@@ -157,6 +159,11 @@ impl Sequences {
     /// The lowest slots are used first, as by a new registry. There are no sequences.
     pub(crate) fn use_slots_in_order(&mut self) {
         self.registry.use_in_order();
+    }
+
+    /// The sequence of a slot, which must be below the number of slots.
+    pub(crate) fn in_slot(&self, slot: usize) -> Option<Handle> {
+        self.registry.in_slot(slot)
     }
 
     /// Blocks that admissions leave available.

@@ -98,9 +98,10 @@ impl Registry {
         sequences.filter(|(cursor, _)| cursor.handle != Handle::NONE)
     }
 
-    /// Whether a slot has a sequence.
-    pub(super) fn is_taken(&self, slot: usize) -> bool {
-        self.cursors[slot].handle != Handle::NONE
+    /// Who has a slot.
+    pub(super) fn in_slot(&self, slot: usize) -> Option<Handle> {
+        let handle = self.cursors[slot].handle;
+        (handle != Handle::NONE).then_some(handle)
     }
 
     /// The sequence of a slot.

@@ -244,11 +244,12 @@ impl Seal {
         }
     }
 
-    /// What positions from `known` on are is not known any more; they are not computed.
+    /// What positions from `known` on are is not known any more. None of them is in a published block.
     pub(super) fn forget_from(&mut self, known: usize, published: usize, block_size: usize) {
         if known < self.known {
-            let tokens = None::<core::iter::Empty<u32>>;
+            let (tokens, computed) = (None::<core::iter::Empty<u32>>, self.computed);
             self.truncate(known, published, tokens, false, block_size);
+            self.computed = computed;
         }
     }
 

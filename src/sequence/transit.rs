@@ -109,7 +109,8 @@ impl Sequence {
     pub(super) fn check_loaded(&self, block_size: usize) -> Result<(), InTransit> {
         match &self.transit {
             Transit::Loading(load) if !load.import.is_settled() => Err(InTransit::Loading {
-                arrived: load.arrived_positions(block_size),
+                // What has come to this shard of several counts as far as it has come to all.
+                arrived: load.arrived_positions(block_size).min(self.seal.computed),
             }),
             _ => Ok(()),
         }
