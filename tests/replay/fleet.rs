@@ -165,6 +165,13 @@ fn the_smallest_rank_bounds_the_instance_and_the_others_surplus_is_stranded() {
         assert_eq!(result.report.contains("0 stranded"), split.is_empty());
         assert_eq!(result.report.contains("0.2 held"), !split.is_empty());
     }
+    let result = serve(
+        &scratch,
+        &row(0, 24, 1, 0),
+        &["--uneven", "6,5", "--growth", "cap"],
+    );
+    result.has("refused_never", "1");
+    result.said("--uneven with 7 for each rank has room for the longest");
 }
 
 #[test]

@@ -146,8 +146,8 @@ impl FleetSettings {
             "--drain-at ends the only instance: more with --instances or --scale-out-at"
         } else if self.migrate && self.scale_out.is_none() && self.drain_at.is_none() {
             "--migrate moves sequences to a new instance or from a drained one: name --scale-out-at or --drain-at"
-        } else if self.asked && args.block_size.len() > 1 {
-            "several block sizes are compared on one instance: name one with --block-size"
+        } else if (several || ranks > 1) && args.block_size.len() > 1 {
+            "several block sizes are compared on one instance with one shard: name one with --block-size"
         } else if (several || ranks > 1) && !serve.resize.is_empty() {
             "--resize is of one instance with one shard"
         } else if several && serve.pin.is_some() {

@@ -94,6 +94,11 @@ impl FleetSummary {
         })
     }
 
+    /// Whether the blocks of each rank were named.
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.asked.is_uneven
+    }
+
     /// The instances, a row each, and what became of those that did not fit or moved.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "\nInstances, {}:", self.shape())?;

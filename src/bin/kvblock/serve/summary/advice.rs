@@ -46,10 +46,13 @@ impl Summary {
             } else {
                 ", if --resize leaves as many"
             };
-            format!(
-                "--blocks {} has room for the longest{left}",
-                requests.blocks_needed
-            )
+            let is_uneven = self.fleet.as_ref().is_some_and(FleetSummary::is_uneven);
+            let named = if is_uneven {
+                format!("--uneven with {} for each rank", requests.blocks_needed)
+            } else {
+                format!("--blocks {}", requests.blocks_needed)
+            };
+            format!("{named} has room for the longest{left}")
         } else {
             format!(
                 "a pool has at most {} blocks, so it takes a larger --block-size",
