@@ -10,8 +10,8 @@
 mod format;
 
 use kvblock::{
-    Admit, BlockPool, Growth, Leases, Metrics, MetricsError, Namespace, Owner, PoolConfig, Prompt,
-    Sequences, SequencesConfig,
+    Admit, BlockPool, Fleet, Growth, Instance, Leases, Member, Metrics, MetricsError, Namespace,
+    Owner, Placement, PoolConfig, Prompt, Rank, Sequences, SequencesConfig, ShardId,
 };
 
 use format::{Sample, parse};
@@ -326,4 +326,96 @@ fn labels_that_are_none_are_refused_and_nothing_is_added() {
         refused.to_string(),
         "another report of this kind has no labels, too"
     );
+}
+
+/// An instance of two ranks in lockstep, of 12 and 10 blocks, with a sequence of two blocks.
+fn instance() -> Instance {
+    let ranks = [
+        Rank::new(ShardId::new(4), 12),
+        Rank::new(ShardId::new(5), 10),
+    ];
+    let config = (PoolConfig::new(1, 4), SequencesConfig::new(3));
+    let mut instance = Instance::lockstep(&ranks, &config.0, &config.1).expect("two ranks");
+    let (space, prompt) = (Namespace::new(), [1; 8]);
+    let request = Admit::new(Prompt::new(&space, &prompt), Growth::Cap(4));
+    instance.admit(&request).expect("room");
+    instance
+}
+
+#[test]
+fn an_instance_and_its_ranks() {
+    let mut metrics = Metrics::new();
+    metrics
+        .instance(&[("instance", "a")], &instance().report())
+        .expect("sound labels");
+    let page = metrics.to_string();
+    for line in [
+        "kvblock_instance_free_blocks{instance=\"a\"} 7",
+        "kvblock_instance_physical_blocks{instance=\"a\"} 3",
+        "kvblock_instance_conservative_blocks{instance=\"a\"} 3",
+        "kvblock_rank_blocks{instance=\"a\",rank=\"4\"} 12",
+        "kvblock_rank_usable_blocks{instance=\"a\",rank=\"4\"} 10",
+        "kvblock_rank_stranded_blocks{instance=\"a\",rank=\"4\"} 2",
+        "kvblock_rank_stranded_blocks{instance=\"a\",rank=\"5\"} 0",
+        "kvblock_pool_blocks{instance=\"a\",shard=\"5\",state=\"held\"} 2",
+        "kvblock_sequences{instance=\"a\",shard=\"5\"} 1",
+    ] {
+        assert!(page.lines().any(|it| it == line), "{line}: {page}");
+    }
+    assert!(parse(&page).len() > 40);
+}
+
+#[test]
+fn a_fleet_its_models_and_members() {
+    let mut fleet = Fleet::new();
+    let first = fleet.add(instance(), Member::new(7, 100)).expect("memory");
+    let starting = Member::new(7, 100).ready(false);
+    let second = fleet.add(instance(), starting).expect("memory");
+    let (space, prompt) = (Namespace::new(), [2; 64]);
+    let request = Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand);
+    assert!(fleet.admit(7, &request, Placement::MostFree).is_err());
+    let mut metrics = Metrics::new();
+    metrics.fleet(&[], &fleet.report()).expect("sound labels");
+    let page = metrics.to_string();
+    let (first, second) = (first.get(), second.get());
+    for line in [
+        String::from("kvblock_fleet_requests_total{result=\"never\"} 1"),
+        String::from("kvblock_fleet_requests_total{result=\"placed\"} 0"),
+        String::from("kvblock_model_instances{model=\"7\"} 2"),
+        String::from("kvblock_model_ready_instances{model=\"7\"} 1"),
+        String::from("kvblock_model_largest_now_positions{model=\"7\",of=\"one\"} 28"),
+        String::from("kvblock_model_largest_ever_positions{model=\"7\",of=\"sum\"} 40"),
+        format!("kvblock_member_state{{instance=\"{first}\",model=\"7\",state=\"ready\"}} 1"),
+        format!("kvblock_member_state{{instance=\"{second}\",model=\"7\",state=\"starting\"}} 1"),
+        format!("kvblock_member_memory_blocks{{instance=\"{first}\",model=\"7\",use=\"used\"}} 3"),
+        format!(
+            "kvblock_member_service_positions{{instance=\"{first}\",model=\"7\",use=\"used\"}} 8"
+        ),
+        format!("kvblock_rank_stranded_blocks{{instance=\"{second}\",model=\"7\",rank=\"4\"}} 2"),
+    ] {
+        assert!(page.lines().any(|it| it == line), "{line}: {page}");
+    }
+    parse(&page);
+
+    // Names that it gives itself, or a fleet that is there already: nothing is added.
+    let report = fleet.report();
+    for labels in [
+        &[("shard", "x")][..],
+        &[("model", "x")],
+        &[("rank", "x")],
+        &[],
+    ] {
+        assert!(metrics.fleet(labels, &report).is_err(), "{labels:?}");
+        assert_eq!(metrics.to_string(), page, "{labels:?}");
+    }
+    assert!(
+        metrics
+            .instance(&[("rank", "x")], &instance().report())
+            .is_err()
+    );
+    assert_eq!(metrics.to_string(), page);
+    metrics
+        .fleet(&[("fleet", "other")], &report)
+        .expect("new labels");
+    parse(&metrics.to_string());
 }

@@ -11,7 +11,7 @@ use super::error::MetricsError;
 use super::labels::Labels;
 
 /// Labels that tell samples of one report apart: no report can have them.
-pub(super) const SAMPLE_NAMES: [&str; 5] = ["state", "result", "reason", "lookup", "use"];
+pub(super) const SAMPLE_NAMES: [&str; 6] = ["state", "result", "reason", "lookup", "use", "of"];
 
 /// How a figure behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,14 +106,30 @@ impl<R: Clone> Section<R> {
     }
 
     pub(super) fn add(&mut self, labels: &[(&str, &str)], report: &R) -> Result<(), MetricsError> {
+        let labels = self.check(labels)?;
+        self.reports.push((labels, report.clone()));
+        Ok(())
+    }
+
+    /// Labels that a report can be added with.
+    pub(super) fn check(&self, labels: &[(&str, &str)]) -> Result<Labels, MetricsError> {
         let labels = Labels::new(labels, &SAMPLE_NAMES)?;
         if self.reports.iter().any(|(taken, _)| *taken == labels) {
             return Err(MetricsError::Taken {
                 labels: labels.set(None).to_string(),
             });
         }
-        self.reports.push((labels, report.clone()));
-        Ok(())
+        Ok(labels)
+    }
+
+    /// How many reports there are, to [go back](Self::truncate) to.
+    pub(super) const fn len(&self) -> usize {
+        self.reports.len()
+    }
+
+    /// Forgets the reports that were added since there were so many.
+    pub(super) fn truncate(&mut self, reports: usize) {
+        self.reports.truncate(reports);
     }
 }
 

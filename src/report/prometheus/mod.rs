@@ -2,6 +2,8 @@
 
 mod error;
 mod family;
+mod fleet;
+mod instance;
 mod labels;
 mod leases;
 mod pool;
@@ -9,17 +11,24 @@ mod sequences;
 
 pub use self::error::MetricsError;
 
+use alloc::string::ToString;
+use alloc::vec::Vec;
 use core::fmt;
 
 use self::family::Section;
-use super::{LeasesReport, PoolReport, SequencesReport};
+use super::{
+    FleetReport, InstanceReport, LeasesReport, MemberReport, ModelReport, PoolReport, RankReport,
+    SequencesReport,
+};
+use crate::fleet::FleetStatistics;
 
 /// Reports of many pools, registries and tables of leases as one page of metrics, in the
 /// [text exposition format](https://prometheus.io/docs/instrumenting/exposition_formats/) 0.0.4.
 ///
 /// Each report comes with labels that say whose it is. All samples of a metric stand together, in the order in which the reports
 /// were added. What counts events is a counter and ends in `_total`, all else is a gauge. Metrics of pools begin with
-/// `kvblock_pool_`, those of registries with `kvblock_sequences`, those of leases with `kvblock_leases`.
+/// `kvblock_pool_`, those of registries with `kvblock_sequences`, those of leases with `kvblock_leases`; those of instances and their
+/// ranks with `kvblock_instance_` and `kvblock_rank_`; those of fleets with `kvblock_fleet_`, `kvblock_model_` and `kvblock_member_`.
 ///
 /// ```
 /// use kvblock::{BlockPool, Metrics, PoolConfig};
@@ -41,6 +50,11 @@ pub struct Metrics {
     pools: Section<PoolReport>,
     sequences: Section<SequencesReport>,
     leases: Section<LeasesReport>,
+    instances: Section<InstanceReport>,
+    ranks: Section<RankReport>,
+    members: Section<MemberReport>,
+    models: Section<ModelReport>,
+    requests: Section<FleetStatistics>,
 }
 
 impl Metrics {
@@ -54,6 +68,11 @@ impl Metrics {
             pools: Section::new(pool::FAMILIES),
             sequences: Section::new(sequences::FAMILIES),
             leases: Section::new(leases::FAMILIES),
+            instances: Section::new(instance::FAMILIES),
+            ranks: Section::new(instance::RANKS),
+            members: Section::new(fleet::MEMBERS),
+            models: Section::new(fleet::MODELS),
+            requests: Section::new(fleet::REQUESTS),
         }
     }
 
@@ -101,6 +120,101 @@ impl Metrics {
     ) -> Result<(), MetricsError> {
         self.leases.add(labels, report)
     }
+
+    /// Adds the figures of an instance: its own, those of each rank with a label `rank`, and those of each shard's registry and pool with
+    /// a label `shard`.
+    ///
+    /// # Errors
+    /// [`MetricsError`], also if `labels` has one of these names; nothing is added then.
+    ///
+    /// As [`pool`](Self::pool) for each rank and shard.
+    pub fn instance(
+        &mut self,
+        labels: &[(&str, &str)],
+        report: &InstanceReport,
+    ) -> Result<(), MetricsError> {
+        self.all_or_none(|it| it.add_instance(labels, report))
+    }
+
+    /// Adds the figures of a fleet: what became of its requests; each model, with a label `model`; and each instance with a label
+    /// `instance`, as [`instance`](Self::instance) and what it is to the fleet.
+    ///
+    /// # Errors
+    /// [`MetricsError`], also if `labels` has one of these names; nothing is added then.
+    ///
+    /// As [`instance`](Self::instance) for each.
+    pub fn fleet(
+        &mut self,
+        labels: &[(&str, &str)],
+        report: &FleetReport,
+    ) -> Result<(), MetricsError> {
+        self.all_or_none(|it| {
+            it.requests.add(labels, &report.statistics)?;
+            for model in &report.models {
+                let number = model.model.to_string();
+                it.models.add(&with(labels, "model", &number), model)?;
+            }
+            for member in &report.instances {
+                let (id, model) = (member.id.to_string(), member.model.to_string());
+                let labels = with(labels, "instance", &id);
+                let labels = with(&labels, "model", &model);
+                it.members.add(&labels, member)?;
+                it.add_instance(&labels, &member.report)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn add_instance(
+        &mut self,
+        labels: &[(&str, &str)],
+        report: &InstanceReport,
+    ) -> Result<(), MetricsError> {
+        self.instances.add(labels, report)?;
+        for rank in &report.ranks {
+            let name = rank.shard.to_string();
+            self.ranks.add(&with(labels, "rank", &name), rank)?;
+        }
+        for shard in &report.shards {
+            let name = shard.pool.shard.to_string();
+            let labels = with(labels, "shard", &name);
+            self.pools.add(&labels, &shard.pool)?;
+            self.sequences.add(&labels, shard)?;
+        }
+        Ok(())
+    }
+
+    fn all_or_none(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<(), MetricsError>,
+    ) -> Result<(), MetricsError> {
+        let before = (
+            (self.pools.len(), self.sequences.len()),
+            (self.instances.len(), self.ranks.len()),
+            (self.members.len(), self.models.len(), self.requests.len()),
+        );
+        add(self).inspect_err(|_| {
+            let ((pools, sequences), (instances, ranks), (members, models, requests)) = before;
+            self.pools.truncate(pools);
+            self.sequences.truncate(sequences);
+            self.instances.truncate(instances);
+            self.ranks.truncate(ranks);
+            self.members.truncate(members);
+            self.models.truncate(models);
+            self.requests.truncate(requests);
+        })
+    }
+}
+
+/// Labels with one more.
+fn with<'a>(
+    labels: &[(&'a str, &'a str)],
+    name: &'a str,
+    value: &'a str,
+) -> Vec<(&'a str, &'a str)> {
+    let mut labels = labels.to_vec();
+    labels.push((name, value));
+    labels
 }
 
 impl Default for Metrics {
@@ -112,6 +226,11 @@ impl Default for Metrics {
 /// The page; each line ends with a line feed. No allocation.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.requests.fmt(f)?;
+        self.models.fmt(f)?;
+        self.members.fmt(f)?;
+        self.instances.fmt(f)?;
+        self.ranks.fmt(f)?;
         self.pools.fmt(f)?;
         self.sequences.fmt(f)?;
         self.leases.fmt(f)
@@ -142,10 +261,20 @@ mod tests {
             pools,
             sequences,
             leases,
+            instances,
+            ranks,
+            members,
+            models,
+            requests,
         } = Metrics::new();
         let families = all(pools.families())
             .chain(all(sequences.families()))
-            .chain(all(leases.families()));
+            .chain(all(leases.families()))
+            .chain(all(instances.families()))
+            .chain(all(ranks.families()))
+            .chain(all(members.families()))
+            .chain(all(models.families()))
+            .chain(all(requests.families()));
         let mut seen = alloc::vec::Vec::new();
         for (name, kind, help, label) in families {
             assert!(name.starts_with("kvblock_"), "{name}");
