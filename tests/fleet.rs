@@ -5,6 +5,8 @@
     reason = "tests have std"
 )]
 
+#[path = "prometheus/format.rs"]
+mod format;
 #[path = "support/mod.rs"]
 mod support;
 
@@ -12,6 +14,8 @@ mod support;
 mod loans;
 #[path = "fleet/members.rs"]
 mod members;
+#[path = "fleet/metrics.rs"]
+mod metrics;
 #[path = "fleet/move_endings.rs"]
 mod move_endings;
 #[path = "fleet/moves.rs"]

@@ -115,6 +115,15 @@ impl<R: Clone> Section<R> {
         self.reports.push((labels, report.clone()));
         Ok(())
     }
+
+    pub(super) fn len(&self) -> usize {
+        self.reports.len()
+    }
+
+    /// Keeps the first ones.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.reports.truncate(len);
+    }
 }
 
 impl<R> fmt::Display for Section<R> {

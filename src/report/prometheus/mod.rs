@@ -2,6 +2,9 @@
 
 mod error;
 mod family;
+mod fleet;
+mod instance;
+mod instances;
 mod labels;
 mod leases;
 mod pool;
@@ -12,14 +15,16 @@ pub use self::error::MetricsError;
 use core::fmt;
 
 use self::family::Section;
-use super::{LeasesReport, PoolReport, SequencesReport};
+use super::{InstanceReport, LeasesReport, MemberReport, ModelReport, PoolReport, SequencesReport};
+use crate::fleet::FleetStatistics;
 
 /// Reports of many pools, registries and tables of leases as one page of metrics, in the
 /// [text exposition format](https://prometheus.io/docs/instrumenting/exposition_formats/) 0.0.4.
 ///
 /// Each report comes with labels that say whose it is. All samples of a metric stand together, in the order in which the reports
 /// were added. What counts events is a counter and ends in `_total`, all else is a gauge. Metrics of pools begin with
-/// `kvblock_pool_`, those of registries with `kvblock_sequences`, those of leases with `kvblock_leases`.
+/// `kvblock_pool_`, those of registries with `kvblock_sequences`, those of leases with `kvblock_leases`, those of instances with
+/// `kvblock_instance_`, those of fleets with `kvblock_fleet_`.
 ///
 /// ```
 /// use kvblock::{BlockPool, Metrics, PoolConfig};
@@ -41,6 +46,10 @@ pub struct Metrics {
     pools: Section<PoolReport>,
     sequences: Section<SequencesReport>,
     leases: Section<LeasesReport>,
+    instances: Section<InstanceReport>,
+    members: Section<MemberReport>,
+    models: Section<ModelReport>,
+    requests: Section<FleetStatistics>,
 }
 
 impl Metrics {
@@ -54,6 +63,10 @@ impl Metrics {
             pools: Section::new(pool::FAMILIES),
             sequences: Section::new(sequences::FAMILIES),
             leases: Section::new(leases::FAMILIES),
+            instances: Section::new(instance::FAMILIES),
+            members: Section::new(fleet::MEMBERS),
+            models: Section::new(fleet::MODELS),
+            requests: Section::new(fleet::REQUESTS),
         }
     }
 
@@ -114,7 +127,11 @@ impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pools.fmt(f)?;
         self.sequences.fmt(f)?;
-        self.leases.fmt(f)
+        self.leases.fmt(f)?;
+        self.instances.fmt(f)?;
+        self.members.fmt(f)?;
+        self.models.fmt(f)?;
+        self.requests.fmt(f)
     }
 }
 
@@ -142,10 +159,18 @@ mod tests {
             pools,
             sequences,
             leases,
+            instances,
+            members,
+            models,
+            requests,
         } = Metrics::new();
         let families = all(pools.families())
             .chain(all(sequences.families()))
-            .chain(all(leases.families()));
+            .chain(all(leases.families()))
+            .chain(all(instances.families()))
+            .chain(all(members.families()))
+            .chain(all(models.families()))
+            .chain(all(requests.families()));
         let mut seen = alloc::vec::Vec::new();
         for (name, kind, help, label) in families {
             assert!(name.starts_with("kvblock_"), "{name}");
