@@ -48,6 +48,9 @@
 //! An [`Instance`] is a registry over all shards that must hold a sequence for it to run: ranks in lockstep, or the stages of a
 //! pipeline. Each call is done on all of them or on none. A [`CapacityPlan`] says how many blocks fit a rank.
 //!
+//! A [`Fleet`] has several instances. A request goes to one of them as a whole: what is free in sum may fit nowhere. It places and
+//! refuses, moves sequences from one instance to another, and lends memory between models on the same devices.
+//!
 //! # How long blocks are bound
 //! * What a device may still touch is released [after a fence](Sequences::release_after), and waits in a [`Lane`].
 //! * [`Leases`] hold blocks for who is no sequence, until a deadline: a transfer, a [pin](Sequences::pin).
