@@ -87,15 +87,38 @@ const RARE: [(&str, Count); 5] = [
     ("late", |it| it.late),
 ];
 
-/// Prints the samples, a row each; what is only cached counts as free. Columns of nothing are left out.
+/// Columns that can be read side by side.
+const WIDE: usize = 16;
+
+/// A column: its title, whose it is, and what it counts.
+type Column = (String, (usize, usize), Count);
+
+/// Prints the samples, a row each; what is only cached counts as free. Columns of nothing are left out. All instances stand side by side,
+/// or each has a table if they are many.
 pub(crate) fn write(samples: &[FleetSample], out: &mut impl Write) -> io::Result<()> {
+    let all = columns(samples);
+    if all.len() <= WIDE {
+        return write_table(samples, &all, out);
+    }
+    let mut left = &all[..];
+    while let Some((_, (instance, _), _)) = left.first() {
+        let own = left.iter().take_while(|(_, (it, _), _)| it == instance);
+        let (own, rest) = left.split_at(own.count());
+        let there = |it: &&FleetSample| it.shards.iter().any(|it| it.instance == *instance);
+        let samples: Vec<_> = samples.iter().filter(there).cloned().collect();
+        write_table(&samples, own, out)?;
+        left = rest;
+        if !left.is_empty() {
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn columns(samples: &[FleetSample]) -> Vec<Column> {
     let all = samples.iter().flat_map(|it| &it.shards);
     let names: BTreeSet<_> = all.map(|it| (it.instance, it.shard)).collect();
     let is_split = names.iter().any(|(_, shard)| *shard > 0);
-    let of = |sample: &FleetSample, name: (usize, usize), count: Count| {
-        let mut shards = sample.shards.iter();
-        shards.find(|it| (it.instance, it.shard) == name).map(count)
-    };
     let mut columns = Vec::new();
     for name in names {
         let tells = |(_, count): &(&str, Count)| {
@@ -110,6 +133,19 @@ pub(crate) fn write(samples: &[FleetSample], out: &mut impl Write) -> io::Result
             columns.push((title, name, count));
         }
     }
+    columns
+}
+
+fn of(sample: &FleetSample, name: (usize, usize), count: Count) -> Option<usize> {
+    let mut shards = sample.shards.iter();
+    shards.find(|it| (it.instance, it.shard) == name).map(count)
+}
+
+fn write_table(
+    samples: &[FleetSample],
+    columns: &[Column],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let first = ["time s", "waiting"].map(String::from).into_iter();
@@ -161,5 +197,27 @@ mod tests {
         assert!(head.contains("1 stranded"), "{text}");
         assert!(!head.contains("0 stranded"), "{text}");
         assert_eq!(text.lines().nth(1).expect("a row").matches('-').count(), 4);
+    }
+
+    #[test]
+    fn many_instances_have_a_table_each_with_the_rows_of_their_time() {
+        let one = |instance| ShardSample {
+            instance,
+            ..ShardSample::default()
+        };
+        let sample = |instances| FleetSample {
+            time_s: 0.0,
+            waiting: 0,
+            shards: (0..instances).map(one).collect(),
+        };
+        let lines = |instances: [usize; 2]| {
+            let mut out = Vec::new();
+            write(&instances.map(sample), &mut out).expect("written to memory");
+            String::from_utf8(out).expect("text").lines().count()
+        };
+        // Three columns each: fifteen stand side by side, a head and two rows.
+        assert_eq!(lines([5, 5]), 3);
+        // Six tables of three lines, but for that of the last one, which came later; and five empty lines.
+        assert_eq!(lines([5, 6]), 5 * 3 + 2 + 5);
     }
 }
