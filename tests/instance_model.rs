@@ -10,6 +10,8 @@
 
 #[path = "instance_model/alike.rs"]
 mod alike;
+#[path = "instance_model/arrivals.rs"]
+mod arrivals;
 #[path = "instance_model/unequal.rs"]
 mod unequal;
 #[path = "instance_model/words.rs"]
@@ -295,6 +297,60 @@ fn unequal_calls() -> impl Strategy<Value = Vec<(u8, On)>> {
     )
 }
 
+fn arrivals_setup() -> impl Strategy<Value = arrivals::Setup> {
+    let shards = (2_usize..4).prop_flat_map(|shards| {
+        (
+            vec(0_usize..6, shards),
+            vec(prop_oneof![2 => Just(0_usize), 1 => 0_usize..4], shards),
+        )
+    });
+    let growth = prop_oneof![
+        Just(Growth::OnDemand),
+        (0_usize..3).prop_map(Growth::Ahead),
+        (1_usize..8).prop_map(Growth::Cap),
+    ];
+    (shards, 1_usize..18, any::<bool>(), growth).prop_map(
+        |((spare, cached), positions, moves, growth)| arrivals::Setup {
+            spare,
+            cached,
+            positions,
+            moves,
+            growth,
+        },
+    )
+}
+
+fn arrivals_calls() -> impl Strategy<Value = Vec<arrivals::Call>> {
+    use arrivals::Call;
+    let call = prop_oneof![
+        16 => (any::<u8>(), 1_u8..4).prop_map(|(shard, n)| Call::Arrive(shard, n)),
+        1 => (any::<u8>(), 0_u8..5).prop_map(|(shard, block)| Call::Fail(shard, block)),
+        1 => any::<u8>().prop_map(Call::End),
+        8 => Just(Call::Loading),
+        6 => Just(Call::Commit),
+        2 => Just(Call::ComputeRest),
+        1 => Just(Call::Renew),
+        1 => Just(Call::Abort),
+        1 => any::<u8>().prop_map(Call::AbortOne),
+        1 => Just(Call::Finish),
+        1 => (any::<u8>(), 45_u64..55).prop_map(|(shard, now)| Call::Tick(shard, now)),
+        3 => Just(Call::AppendHere),
+        3 => Just(Call::AppendThere),
+        1 => Just(Call::ReleaseHere),
+        1 => Just(Call::ReleaseThere),
+    ];
+    vec(call, 1..40)
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn what_comes_to_all_shards_counts_and_one_side_goes_on(setup in arrivals_setup(), calls in arrivals_calls()) {
+        arrivals::run(&setup, &calls);
+    }
+}
+
 proptest! {
     #![proptest_config(config(120))]
 
@@ -365,4 +421,23 @@ fn the_random_calls_reach_what_only_several_shards_have() {
             "hardly reached: {what}; reached: {all:?}"
         );
     }
+}
+
+#[test]
+fn the_random_arrivals_end_in_moves_that_are_committed() {
+    let mut runner =
+        TestRunner::new_with_rng(config(0), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut committed = 0;
+    for _ in 0..300 {
+        let setup = arrivals_setup()
+            .new_tree(&mut runner)
+            .expect("a setup")
+            .current();
+        let calls = arrivals_calls()
+            .new_tree(&mut runner)
+            .expect("a list")
+            .current();
+        committed += usize::from(arrivals::run(&setup, &calls));
+    }
+    assert!(committed >= 10, "{committed} of 300");
 }
