@@ -243,12 +243,12 @@ fn a_refused_destination_leaves_the_source_untouched() {
         error,
         MoveError::ServiceFull {
             instance: busy,
-            needed: 22,
+            needed: 1,
             demanded: 1,
             max_service: 1
         }
     );
-    says(&error, &[22, 1]);
+    says(&error, &[1]);
     // Another model; not ready; shorter than it is.
     let foreign = add(
         &mut fleet,
