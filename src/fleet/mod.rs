@@ -98,6 +98,8 @@ pub struct Fleet {
     /// Loans that were ever given.
     lent: u64,
 }
+    /// The latest time that it was told.
+    now: u64,
 
 impl Fleet {
     /// A fleet without instances.
@@ -110,6 +112,7 @@ impl Fleet {
             loans: Vec::new(),
             lent: 0,
         }
+            now: 0,
     }
 
     /// Takes an instance in and names it.
@@ -165,7 +168,11 @@ impl Fleet {
             }
         }
         self.members.try_reserve(1).map_err(|_| OutOfMemory)?;
-        Ok(instance.leases(member.lease_budget)?)
+        let mut leases = instance.leases(member.lease_budget)?;
+        for table in &mut leases {
+            table.tick(self.now);
+        }
+        Ok(leases)
     }
 
     /// Takes an instance out. Its name is not given again.

@@ -148,6 +148,7 @@ impl Fleet {
     /// As [`Leases::tick`](crate::Leases::tick) for each shard.
     pub fn tick(&mut self, now: u64) -> usize {
         let tables = self.members.iter_mut().flat_map(|it| &mut it.leases);
+        self.now = self.now.max(now);
         tables.map(|table| table.tick(now)).sum()
     }
 }
