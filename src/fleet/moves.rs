@@ -13,6 +13,7 @@ use crate::sequence::{Admit, AdmitError, EndAfterError, ExportError, Handle, Ter
 impl Fleet {
     /// Begins to move a sequence to another instance of its model: offers what is computed of it to be read, and admits it there with all
     /// that it needs. `request` is the sequence as the destination is to have it: all its tokens at least, and what it is promised.
+    /// The tokens are the caller's word, as in [`Instance::import`](crate::Instance::import).
     ///
     /// It gets no positions on either side until the move is [finished](Self::finish_move), and both are charged: reports count its
     /// blocks as duplicated on both. It is read before it is written over: the source's blocks are held until the writers have answered.
