@@ -148,8 +148,8 @@ impl Fleet {
     ///
     /// As [`Leases::tick`](crate::Leases::tick) for each shard.
     pub fn tick(&mut self, now: u64) -> usize {
-        let tables = self.members.iter_mut().flat_map(|it| &mut it.leases);
         self.now = self.now.max(now);
+        let tables = self.members.iter_mut().flat_map(|it| &mut it.leases);
         tables.map(|table| table.tick(now)).sum()
     }
 }
