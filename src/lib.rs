@@ -116,7 +116,8 @@ pub use fleet::{
     AbortError, AddError, Candidate, FinishError, Fleet, FleetInconsistency, FleetStatistics,
     InstanceId, InstanceState, Largest, LendError, Loan, LoanError, LoanStage, LoanState, Member,
     Move, MoveError, MoveOver, MoveTerms, NoPlace, NoService, NoSuchInstance, NoSuchLoan, NotEmpty,
-    Placed, Placement, Portion, RemoveError, SameInstance, SettleError, Share, SharedPool,
+    Placed, Placement, Portion, RemoveError, SameInstance, SettleError, Share, SharedName,
+    SharedPool,
 };
 pub use instance::{
     CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,

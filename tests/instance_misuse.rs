@@ -1100,6 +1100,39 @@ fn ranks_in_lockstep_are_resized_together_or_not_at_all() {
     at_rest(&it);
 }
 
+#[test]
+fn ranks_of_any_size_are_counted() {
+    let rank = |shard, blocks| Rank::new(ShardId::new(shard), blocks).max_blocks(usize::MAX);
+    let ranks = [
+        rank(1, usize::MAX - 1),
+        rank(2, usize::MAX),
+        rank(3, 4).max_blocks(8),
+    ];
+    let mut it = Instance::lockstep(&ranks, &PoolConfig::new(1, 4), &config()).expect("ranks");
+    assert_eq!(
+        (it.stranded(0), it.stranded(1)),
+        (usize::MAX - 5, usize::MAX - 4)
+    );
+    // More than can be counted.
+    assert_eq!(it.report().stranded, usize::MAX);
+    assert!(
+        it.report()
+            .to_string()
+            .contains(&(usize::MAX - 5).to_string())
+    );
+    let error = ResizeError::BeyondMax {
+        asked: usize::MAX,
+        max: usize::MAX,
+    };
+    let shard = ShardId::new(2);
+    assert_eq!(it.grow(1), Err(InstanceResizeError::Shard { shard, error }));
+    assert_eq!(it.rank(0).map(|it| it.blocks), Some(usize::MAX - 1));
+    assert_eq!((it.resize_rank(1, 9), it.grow(1)), (Ok(()), Ok(())));
+    assert_eq!(it.rank(0).map(|it| it.blocks), Some(usize::MAX));
+    assert_eq!(it.capacity(0), 5);
+    at_rest(&it);
+}
+
 // ---- references
 
 #[test]

@@ -69,6 +69,24 @@ impl fmt::Display for SharedPool {
 }
 impl Error for SharedPool {}
 
+/// A shard, or rank, of it has the name of one of another instance, so that handles of one could name sequences of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SharedName {
+    /// The name.
+    pub shard: ShardId,
+    /// Who has it.
+    pub instance: InstanceId,
+}
+
+impl fmt::Display for SharedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shard, instance } = self;
+        write!(f, "instance {instance} has a shard {shard} already")
+    }
+}
+impl Error for SharedName {}
+
 /// It can't be removed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -101,6 +119,8 @@ one_of! {
         NoService(NoService),
         /// A pool of it is another instance's.
         SharedPool(SharedPool),
+        /// A shard, or rank, of it has the name of another instance's.
+        SharedName(SharedName),
         /// Its tables of leases could not be made.
         Create(CreateError),
         /// No memory for the list of instances.

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::block::ShardId;
 use crate::instance::Instance;
 use crate::lease::Leases;
 use crate::pool::{Core, address};
@@ -107,6 +108,12 @@ impl fmt::Display for InstanceState {
             Self::Draining => "draining",
         })
     }
+}
+
+/// The names of its shards, or of its ranks.
+pub(super) fn shard_names(instance: &Instance) -> impl Iterator<Item = ShardId> {
+    let ranks = (0..instance.width()).filter_map(|at| instance.rank(at));
+    ranks.map(|it| it.shard)
 }
 
 /// An instance in its fleet.

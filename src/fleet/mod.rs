@@ -32,7 +32,8 @@ mod statistics;
 
 pub use self::audit::FleetInconsistency;
 pub use self::error::{
-    AddError, NoService, NoSuchInstance, NotEmpty, RemoveError, SameInstance, SharedPool,
+    AddError, NoService, NoSuchInstance, NotEmpty, RemoveError, SameInstance, SharedName,
+    SharedPool,
 };
 pub use self::largest::Largest;
 pub use self::loan::{Loan, LoanStage, LoanState};
@@ -48,7 +49,7 @@ pub use self::statistics::FleetStatistics;
 use alloc::vec::Vec;
 
 use self::loan::Debt;
-use self::member::Entry;
+use self::member::{Entry, shard_names};
 use crate::error::{OutOfMemory, Returned};
 use crate::instance::Instance;
 use crate::lease::Leases;
@@ -97,6 +98,8 @@ pub struct Fleet {
     loans: Vec<Debt>,
     /// Loans that were ever given.
     lent: u64,
+    /// The latest time that it was told.
+    now: u64,
 }
 
 impl Fleet {
@@ -109,15 +112,18 @@ impl Fleet {
             statistics: FleetStatistics::new(),
             loans: Vec::new(),
             lent: 0,
+            now: 0,
         }
     }
 
-    /// Takes an instance in and names it.
+    /// Takes an instance in and names it. Its shards, or ranks, need names that no other instance of the fleet has for its own: so a
+    /// [`Handle`](crate::Handle) of one instance is stale on the others.
     ///
     /// # Errors
-    /// The instance comes back with an [`AddError`]: it can compute nothing, has a pool of another instance's, or no memory.
+    /// The instance comes back with an [`AddError`]: it can compute nothing, has a pool or a shard's name of another instance's, or no
+    /// memory.
     ///
-    /// Compares its pools with all others.
+    /// Compares its pools and names with all others.
     pub fn add(
         &mut self,
         instance: Instance,
@@ -164,8 +170,22 @@ impl Fleet {
                 .into());
             }
         }
+        for shard in shard_names(instance) {
+            let mut others = self.members.iter();
+            if let Some(other) = others.find(|it| shard_names(&it.instance).any(|it| it == shard)) {
+                return Err(SharedName {
+                    shard,
+                    instance: other.id,
+                }
+                .into());
+            }
+        }
         self.members.try_reserve(1).map_err(|_| OutOfMemory)?;
-        Ok(instance.leases(member.lease_budget)?)
+        let mut leases = instance.leases(member.lease_budget)?;
+        for table in &mut leases {
+            table.tick(self.now);
+        }
+        Ok(leases)
     }
 
     /// Takes an instance out. Its name is not given again.

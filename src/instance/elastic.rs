@@ -20,7 +20,12 @@ impl Instance {
     pub fn grow(&mut self, n: usize) -> Result<(), InstanceResizeError> {
         match &self.ranks {
             Some(ranks) => resize_ranks(ranks, self.first().core(), |_, rank| {
-                Ok(rank.blocks.saturating_add(n))
+                let (blocks, max) = (rank.blocks, rank.max_blocks);
+                let beyond = ResizeError::BeyondMax {
+                    asked: usize::MAX,
+                    max,
+                };
+                blocks.checked_add(n).ok_or(beyond)
             }),
             None => self.resize_shards(
                 |core| core.check_grow(n),

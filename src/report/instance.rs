@@ -95,7 +95,10 @@ impl Instance {
             loading: sum(|it| it.loading),
             duplicated: sum(|it| it.duplicated),
             draining: sum(|it| it.pool.draining),
-            stranded: ranks.iter().map(|it| it.stranded).sum(),
+            stranded: ranks
+                .iter()
+                .map(|it| it.stranded)
+                .fold(0, usize::saturating_add),
             ranks,
             shards,
         }

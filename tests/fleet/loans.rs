@@ -384,3 +384,29 @@ fn the_surplus_of_a_larger_rank_is_neither_lent_nor_lost() {
         (vec![16, 4], 2)
     );
 }
+
+#[test]
+fn a_lender_that_cannot_have_its_memory_back_says_so_when_it_is_asked_again() {
+    let (mut fleet, fine, coarse) = two_models();
+    let loan = fleet.lend(fine, coarse, 8).unwrap();
+    assert_eq!(fleet.settle(loan).map(stage), Ok(LoanStage::Lent));
+    // It has got other memory in the place of what it lent.
+    fleet.get_mut(fine).unwrap().grow(8).unwrap();
+    let given = fleet.give_back(loan).unwrap();
+    assert_eq!(given.stage, LoanStage::Returning { left: 0 });
+    assert_eq!(fleet.loan(loan), Ok(given));
+    let error = ResizeError::BeyondMax { asked: 24, max: 16 };
+    let shard = ShardId::new(0);
+    let error = InstanceResizeError::Shard { shard, error };
+    for refused in [fleet.settle(loan), fleet.give_back(loan)] {
+        let Err(LoanError::Resize(refused)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!((refused.instance, refused.error), (fine, error));
+    }
+    assert_eq!(fleet.loan(loan), Ok(given));
+    assert_eq!(free(&fleet, &[fine, coarse]), [16, 4]);
+    fleet.get_mut(fine).unwrap().shrink(8).unwrap();
+    assert_eq!(fleet.settle(loan).map(stage), Ok(LoanStage::Over));
+    assert_eq!(bytes(&fleet, fine, coarse), 2640);
+}

@@ -1,8 +1,8 @@
 //! How instances come, become ready, drain and go.
 
 use kvblock::{
-    AddError, Fleet, InstanceState, Member, NoPlace, NoService, NoSuchInstance, Placement,
-    RemoveError, Returned, SequencesConfig,
+    AddError, Fleet, Instance, InstanceState, Member, NoPlace, NoService, NoSuchInstance,
+    Placement, PoolConfig, Rank, RemoveError, Returned, SequencesConfig, ShardId,
 };
 
 use crate::support::says;
@@ -130,6 +130,27 @@ fn an_instance_that_does_not_do_comes_back() {
     };
     assert_eq!((shared.shard, shared.instance), (shard, ids[0]));
     assert_eq!((fleet.len(), free(&fleet, &ids)), (1, vec![8]));
+}
+
+#[test]
+fn no_two_instances_have_a_shard_of_one_name() {
+    let named = |shards: [u32; 2]| {
+        let ranks = shards.map(|it| Rank::new(ShardId::new(it), 8));
+        Instance::lockstep(&ranks, &PoolConfig::new(1, 4), &SequencesConfig::new(8)).unwrap()
+    };
+    let mut fleet = Fleet::new();
+    let first = add(&mut fleet, named([u32::MAX, 900]), Member::new(MODEL, 64));
+    let Returned { error, value, .. } = fleet
+        .add(named([901, 900]), Member::new(MODEL, 64))
+        .expect_err("handles could be taken for those of the other");
+    let AddError::SharedName(shared) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((shared.shard, shared.instance), (ShardId::new(900), first));
+    says(&error, &[0, 900]);
+    // It does when the other has gone.
+    fleet.remove(first).unwrap();
+    assert_eq!(add(&mut fleet, value, Member::new(MODEL, 64)).get(), 1);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Memory and token service are two things: either may be used up while there is enough of the other.
 
-use kvblock::{Fleet, Member, NoPlace, Placement, Share};
+use kvblock::Growth::OnDemand;
+use kvblock::{Fleet, Member, MoveError, NoPlace, Placement, Share};
 
 use crate::support::says;
-use crate::words::{MODEL, add, admit, placed, release, replica, run_on, with};
+use crate::words::{MODEL, add, admit, placed, release, replica, run_on, start, with};
 
 fn figures(share: Share) -> [u64; 4] {
     let Share {
@@ -101,4 +102,25 @@ fn what_is_found_demands_no_service() {
             max_service: 8
         }
     );
+}
+
+#[test]
+fn what_a_move_brings_demands_no_service() {
+    let mut fleet = Fleet::new();
+    let member = Member::new(MODEL, 32).max_service(8);
+    let ids = [(); 2].map(|()| add(&mut fleet, replica(16), member));
+    let source = run_on(&mut fleet, ids[0], "P20");
+    run_on(&mut fleet, ids[1], "Q4");
+    // 20 positions come and 7 are to be computed: with the one that decodes there, 8.
+    let refused = start(&mut fleet, (ids[0], source), ids[1], "P28", OnDemand);
+    let Err(MoveError::ServiceFull {
+        needed, demanded, ..
+    }) = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((needed, demanded), (8, 1));
+    let moving = start(&mut fleet, (ids[0], source), ids[1], "P27", OnDemand).unwrap();
+    assert_eq!(figures(fleet.share(ids[1]).unwrap())[2..], [8, 32]);
+    drop(moving);
 }
