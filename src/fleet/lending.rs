@@ -25,7 +25,8 @@ impl Fleet {
     /// Lends `blocks` blocks of each rank or shard of an instance to another one on the same devices: takes them out of the lender's
     /// service at once, and those that are held when they are released. When none is left, [`settle`](Self::settle) gives the borrower
     /// as many blocks as their bytes are enough for, on each rank as many as on the one where they are the fewest. Rank for rank, the two
-    /// are taken to be on the same device. Who has borrowed lends nothing, and who has lent borrows nothing.
+    /// are taken to be on the same device. Who has borrowed lends nothing, and who has lent borrows nothing. Whoever resizes one of them
+    /// by itself meanwhile has to leave room for what comes back.
     ///
     /// # Errors
     /// [`LendError`]; nothing is changed. What the borrower's [`max_blocks`](crate::Rank::max_blocks) leaves no room for is not lent.

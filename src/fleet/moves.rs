@@ -40,12 +40,13 @@ impl Fleet {
         }
         // What has arrived for it by now goes along.
         here.instance.loading(source).map_err(ExportError::from)?;
-        let positions = here.instance.state(source).map_err(ExportError::from)?;
-        let (positions, tokens) = (positions.positions, request.prompt.tokens.len());
+        let state = here.instance.state(source).map_err(ExportError::from)?;
+        let (positions, tokens) = (state.positions, request.prompt.tokens.len());
         if tokens < positions {
             return Err(MoveError::Shorter { tokens, positions });
         }
-        there.can_take(request).map_err(|answer| {
+        let taken = there.can_take(request, state.computed);
+        taken.map_err(|answer| {
             if let Answer::Admit(AdmitError::Refused(refused)) = answer {
                 there.instance.count_refusal(refused);
             }

@@ -218,7 +218,7 @@ impl Fleet {
             answers.count(entry);
             let answer = match entry.state {
                 InstanceState::Draining => continue,
-                InstanceState::Starting | InstanceState::Ready => entry.can_take(request),
+                InstanceState::Starting | InstanceState::Ready => entry.can_take(request, 0),
             };
             match (entry.state, answer) {
                 (_, Err(Answer::Admit(error @ AdmitError::LengthMismatch(_)))) => {
@@ -234,11 +234,12 @@ impl Fleet {
 }
 
 impl Entry {
-    /// What a request takes of it at this instant.
-    pub(super) fn can_take(&self, request: &Admit<'_>) -> Result<Costs, Answer> {
+    /// What a request takes of it at this instant, if so many of its first positions come from elsewhere.
+    pub(super) fn can_take(&self, request: &Admit<'_>, coming: usize) -> Result<Costs, Answer> {
         let costs = self.instance.check(request).map_err(Answer::Admit)?;
         if self.member.max_service < u64::MAX {
-            let (needed, demanded) = (self.needed(request, costs.hit()), self.demand());
+            let there = costs.hit().max(coming);
+            let (needed, demanded) = (self.needed(request, there), self.demand());
             if demanded > 0 && needed.saturating_add(demanded) > self.member.max_service {
                 return Err(Answer::ServiceFull { needed, demanded });
             }

@@ -238,17 +238,20 @@ fn a_refused_destination_leaves_the_source_untouched() {
         member.max_service(1),
     );
     run_on(&mut fleet, busy, "B4");
-    let error = refused(&mut fleet, busy, "P22", on_demand);
-    assert_eq!(
-        error,
-        MoveError::ServiceFull {
-            instance: busy,
-            needed: 22,
-            demanded: 1,
-            max_service: 1
-        }
-    );
-    says(&error, &[22, 1]);
+    // All that comes is computed: it decodes there. Of two tokens more it would compute both.
+    for (tokens, needed) in [("P22", 1), ("P24", 2)] {
+        let error = refused(&mut fleet, busy, tokens, on_demand);
+        assert_eq!(
+            error,
+            MoveError::ServiceFull {
+                instance: busy,
+                needed,
+                demanded: 1,
+                max_service: 1
+            }
+        );
+        says(&error, &[1]);
+    }
     // Another model; not ready; shorter than it is.
     let foreign = add(
         &mut fleet,
