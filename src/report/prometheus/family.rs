@@ -123,7 +123,7 @@ impl<R: Clone> Section<R> {
     }
 
     /// How many reports there are, to [go back](Self::truncate) to.
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.reports.len()
     }
 
