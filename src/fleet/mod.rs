@@ -285,3 +285,8 @@ impl Fleet {
         }
     }
 }
+
+const _: () = {
+    const fn sent<T: Send>() {}
+    sent::<Fleet>();
+};
