@@ -1,4 +1,5 @@
 //! Fleets: what takes a request, what refuses it and why, what moves between instances, what is lent between models.
+#![cfg(not(loom))]
 #![allow(
     clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,

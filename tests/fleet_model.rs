@@ -2,6 +2,7 @@
 //! `fleet_model/walk.rs`.
 //!
 //! `PROPTEST_CASES` sets the number of cases; a failure is kept in `proptest-regressions/`.
+#![cfg(not(loom))]
 
 #[path = "support/properties.rs"]
 mod properties;

@@ -26,7 +26,8 @@ impl Fleet {
     /// service at once, and those that are held when they are released. When none is left, [`settle`](Self::settle) gives the borrower
     /// as many blocks as their bytes are enough for, on each rank as many as on the one where they are the fewest. Rank for rank, the two
     /// are taken to be on the same device. Who has borrowed lends nothing, and who has lent borrows nothing. What is lent is not the
-    /// lender's: who grows it by its own [calls](crate::Instance::grow) meanwhile has the memory twice.
+    /// lender's: who grows it by its own [calls](crate::Instance::grow) meanwhile has the memory twice, and leaves no room for what comes
+    /// back.
     ///
     /// # Errors
     /// [`LendError`]; nothing is changed. What the borrower's [`max_blocks`](crate::Rank::max_blocks) leaves no room for is not lent.

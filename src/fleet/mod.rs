@@ -305,3 +305,8 @@ impl Fleet {
         }
     }
 }
+
+const _: () = {
+    const fn sent<T: Send>() {}
+    sent::<Fleet>();
+};

@@ -13,7 +13,6 @@ use crate::sequence::{Admit, AdmitError, EndAfterError, ExportError, Handle, Ter
 impl Fleet {
     /// Begins to move a sequence to another instance of its model: offers what is computed of it to be read, and admits it there with all
     /// that it needs. `request` is the sequence as the destination is to have it: all its tokens at least, and what it is promised.
-    /// The tokens are the caller's word, as in [`Instance::import`](crate::Instance::import).
     ///
     /// It gets no positions on either side until the move is [finished](Self::finish_move), and both are charged: reports count its
     /// blocks as duplicated on both. It is read before it is written over: the source's blocks are held until the writers have answered.
@@ -46,7 +45,8 @@ impl Fleet {
         if tokens < positions {
             return Err(MoveError::Shorter { tokens, positions });
         }
-        there.can_take(request, state.computed).map_err(|answer| {
+        let taken = there.can_take(request, state.computed);
+        taken.map_err(|answer| {
             if let Answer::Admit(AdmitError::Refused(refused)) = answer {
                 there.instance.count_refusal(refused);
             }
@@ -148,7 +148,6 @@ impl Fleet {
     ///
     /// As [`Leases::tick`](crate::Leases::tick) for each shard.
     pub fn tick(&mut self, now: u64) -> usize {
-        self.now = self.now.max(now);
         let tables = self.members.iter_mut().flat_map(|it| &mut it.leases);
         tables.map(|table| table.tick(now)).sum()
     }

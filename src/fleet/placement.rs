@@ -234,11 +234,11 @@ impl Fleet {
 }
 
 impl Entry {
-    /// What a request takes of it at this instant, if so many positions come from elsewhere.
-    pub(super) fn can_take(&self, request: &Admit<'_>, come: usize) -> Result<Costs, Answer> {
+    /// What a request takes of it at this instant, if so many of its first positions come from elsewhere.
+    pub(super) fn can_take(&self, request: &Admit<'_>, coming: usize) -> Result<Costs, Answer> {
         let costs = self.instance.check(request).map_err(Answer::Admit)?;
         if self.member.max_service < u64::MAX {
-            let there = costs.hit().max(come);
+            let there = costs.hit().max(coming);
             let (needed, demanded) = (self.needed(request, there), self.demand());
             if demanded > 0 && needed.saturating_add(demanded) > self.member.max_service {
                 return Err(Answer::ServiceFull { needed, demanded });

@@ -77,7 +77,7 @@ impl Entry {
         self.instance.demand(self.member.service)
     }
 
-    /// Positions that a request demands of its first step, if so many are there.
+    /// Positions that a request demands of its first step, if so many are there or come by themselves.
     pub(super) fn needed(&self, request: &Admit<'_>, there: usize) -> u64 {
         let left = request.prompt.tokens.len().saturating_sub(there);
         (left as u64).min(self.member.service).max(1)
