@@ -122,8 +122,8 @@ pub use fleet::{
 pub use instance::{
     CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,
     InstanceImported, InstanceIncoming, InstanceInconsistency, InstancePlan, InstancePlanError,
-    InstanceResizeError, InstanceStep, KvShape, Margin, PlanError, PlanInput, PlanStep, PlanTerm,
-    Rank, RankMemory,
+    InstanceResizeError, InstanceStep, KvShape, MAX_SHARDS, Margin, PlanError, PlanInput, PlanStep,
+    PlanTerm, Rank, RankMemory,
 };
 pub use lease::{Lease, LeaseEnded, LeaseError, Leases, Owner};
 pub use pool::{

@@ -14,9 +14,10 @@ use kvblock::{
     CommitError, ComputedError, Contents, CreateError, DetachError, ElementType, EndAfterError,
     ExportError, Fence, Growth, Handle, Holder, ImportError, Incompatible, Instance, InstanceError,
     InstanceIncoming, InstanceResizeError, InstanceStep, InvalidateError, KvFormat, Lane, Lease,
-    LeaseError, Leases, Namespace, NotNext, NotOpen, Owner, Phase, PinError, PoolConfig, Prompt,
-    Rank, Refused, ReleaseAfterError, ResizeError, Returned, Sequences, SequencesConfig, ShardId,
-    Stale, Terms, TokensError, TooManyReferences, TruncateAfterError, TruncateError,
+    LeaseError, Leases, MAX_SHARDS, Namespace, NotNext, NotOpen, Owner, Phase, PinError,
+    PoolConfig, Prompt, Rank, Refused, ReleaseAfterError, ResizeError, Returned, Sequences,
+    SequencesConfig, ShardId, Stale, Terms, TokensError, TooManyReferences, TruncateAfterError,
+    TruncateError,
 };
 
 use shards::{at_rest, pools, refused_by, split};
@@ -64,6 +65,12 @@ fn shards_that_do_not_fit_together_are_no_instance() {
     let shard = ShardId::new(9);
 
     assert_eq!(refused(vec![]), InstanceError::NoShards);
+    let many = |n| (0..n).map(|shard| registry(&pool(shard, 4), 2)).collect();
+    let asked = MAX_SHARDS + 1;
+    let error = refused(many(17));
+    assert_eq!(error, InstanceError::TooManyShards { asked });
+    says(&error, &[17, 16]);
+    assert!(Instance::split(many(16)).is_ok());
     let error = refused(vec![registry(&x, 2), registry(&y, 2), registry(&y, 2)]);
     assert_eq!(error, InstanceError::SameShard { shard });
     says(&error, &[9]);
@@ -777,6 +784,30 @@ fn a_detached_sequence_goes_to_its_own_shards_in_their_order() {
     );
     all_are_stale(&mut full, a);
     full.release(c).expect("it lives");
+    at_rest(&it);
+}
+
+#[test]
+fn a_detached_sequence_is_ended_after_a_fence_on_all_of_its_shards() {
+    let pools = pools(&SIZES, 4);
+    let (mut it, a) = serving(&pools);
+    let mut lanes = it.lanes().expect("memory");
+    let mut detached = it.detach(a).expect("nothing is under way");
+    lanes.swap(0, 1);
+    for lanes in [&mut lanes[..], &mut []] {
+        let back = detached
+            .release_after(lanes, Fence(1))
+            .expect_err("not its lanes");
+        assert_eq!(back.error, ReleaseAfterError::WrongPool);
+        detached = back.value;
+    }
+    assert!(lanes.iter().all(Lane::is_empty));
+    lanes.swap(0, 1);
+    assert!(detached.release_after(&mut lanes, Fence(1)).is_ok());
+    assert!(pools.iter().all(|pool| pool.quarantined() == 3));
+    for lane in &mut lanes {
+        assert_eq!(lane.complete(Fence(1)), 3);
+    }
     at_rest(&it);
 }
 

@@ -3,11 +3,12 @@
 //! In lockstep the table has as many blocks as the smallest rank, so one rank that loses memory shrinks all of them, and one that gets
 //! memory grows them only up to the next smallest. Nothing is gained by a rank alone: its surplus is stranded.
 
+use alloc::vec::Vec;
 use core::cmp::Ordering::{Equal, Greater, Less};
 
+use super::Instance;
 use super::error::InstanceResizeError;
 use super::rank::{Rank, Ranks};
-use super::{Instance, PerShard};
 use crate::error::ResizeError;
 use crate::pool::Core;
 use crate::sequence::Sequences;
@@ -127,7 +128,9 @@ fn resize_ranks(
     let Some(resize) = ranks.resize() else {
         return Err(refused(core.shard(), ResizeError::InProgress));
     };
-    let mut wanted: PerShard<usize> = PerShard::new();
+    let mut wanted = Vec::new();
+    let enough = wanted.try_reserve_exact(ranks.len());
+    enough.map_err(|_| refused(core.shard(), ResizeError::OutOfMemory))?;
     for (at, rank) in ranks.iter().enumerate() {
         let asked = to(at, rank).map_err(|error| refused(rank.shard, error))?;
         let max = rank.max_blocks;

@@ -178,6 +178,31 @@ pub struct DetachedInstance {
 }
 
 impl DetachedInstance {
+    /// Ends it on every shard when its lane has passed the fence. As [`Detached::release_after`].
+    ///
+    /// # Errors
+    /// It comes back: not one lane for each shard in their order, or no memory for a list.
+    pub fn release_after(
+        mut self,
+        lanes: &mut [Lane],
+        fence: Fence,
+    ) -> Result<(), Returned<Self, ReleaseAfterError>> {
+        let mut ready = Ok(());
+        if lanes.len() != self.shards.len() {
+            ready = Err(ReleaseAfterError::WrongPool);
+        }
+        for (part, lane) in self.shards.iter().zip(lanes.iter_mut()) {
+            ready = ready.and_then(|()| part.prepare_release_after(lane));
+        }
+        if let Err(error) = ready {
+            return Err(Returned { error, value: self });
+        }
+        for (part, lane) in self.shards.iter_mut().zip(lanes) {
+            part.end_after(lane, fence);
+        }
+        Ok(())
+    }
+
     /// What it holds on each shard, for audits.
     pub fn shards(&self) -> &[Detached] {
         &self.shards

@@ -3,6 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
+use super::MAX_SHARDS;
 use crate::block::ShardId;
 use crate::error::{CreateError, ResizeError};
 
@@ -12,6 +13,11 @@ use crate::error::{CreateError, ResizeError};
 pub enum InstanceError {
     /// It needs at least one.
     NoShards,
+    /// More than [`MAX_SHARDS`].
+    TooManyShards {
+        /// Shards given.
+        asked: usize,
+    },
     /// Two have the same name, so that a refusal would not say which.
     SameShard {
         /// The name.
@@ -50,6 +56,9 @@ impl fmt::Display for InstanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoShards => f.write_str("an instance needs at least one shard"),
+            Self::TooManyShards { asked } => {
+                write!(f, "{asked} shards are more than {MAX_SHARDS}")
+            }
             Self::SameShard { shard } => write!(f, "two shards are named {shard}"),
             Self::BlockSize {
                 shard,

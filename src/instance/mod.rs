@@ -56,8 +56,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// One value a shard: for eight of them without memory of its own.
-pub(crate) type PerShard<T> = SmallVec<[T; 8]>;
+/// Most shards of a split instance: what a call notes of each of them lies on the stack. Ranks in lockstep may be more.
+pub const MAX_SHARDS: usize = 16;
+
+/// One value a shard. It never needs memory of its own.
+pub(crate) type PerShard<T> = SmallVec<[T; MAX_SHARDS]>;
 
 /// A registry of sequences over the shards that must all hold one for it to run.
 ///
@@ -125,7 +128,7 @@ impl Instance {
     }
 
     /// An instance of shards with a pool each: the stages of a pipeline. The registries must be vacant, over different pools with
-    /// different [`ShardId`](crate::ShardId)s, and have blocks of one size and as many slots.
+    /// different [`ShardId`](crate::ShardId)s, and have blocks of one size and as many slots; at most [`MAX_SHARDS`].
     ///
     /// # Errors
     /// [`InstanceError`] names the first shard that does not fit to the others.
@@ -134,6 +137,10 @@ impl Instance {
             return Err(InstanceError::NoShards);
         };
         let (block_size, slots) = (first.pool().block_size(), first.max_sequences());
+        if shards.len() > MAX_SHARDS {
+            let asked = shards.len();
+            return Err(InstanceError::TooManyShards { asked });
+        }
         for (at, it) in shards.iter().enumerate() {
             let shard = it.pool().shard();
             if it.pool().block_size() != block_size {

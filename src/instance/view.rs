@@ -76,17 +76,20 @@ impl Instance {
     ) -> Result<bool, Stale> {
         victims.clear();
         let (mut enough, mut of_shard) = (true, Vec::new());
+        let mut chosen = alloc::vec![false; order.len()];
         for (at, it) in self.shards.iter().enumerate() {
             let need = need.get(at).copied().unwrap_or(0);
             enough &= it.select_victims(order, need, &mut of_shard)? >= need;
+            // A shard's victims are in the order given.
+            let mut places = order.iter().zip(&mut chosen);
             for victim in &of_shard {
-                if !victims.contains(&victim.handle) {
-                    victims.push(victim.handle);
+                if let Some((_, chosen)) = places.find(|(handle, _)| **handle == victim.handle) {
+                    *chosen = true;
                 }
             }
         }
-        let place = |handle: &Handle| order.iter().position(|it| it == handle);
-        victims.sort_by_key(place);
+        let chosen = order.iter().zip(chosen).filter(|(_, chosen)| *chosen);
+        victims.extend(chosen.map(|(handle, _)| *handle));
         Ok(enough)
     }
 }

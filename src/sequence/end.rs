@@ -257,11 +257,21 @@ impl Detached {
         lane: &mut Lane,
         fence: Fence,
     ) -> Result<(), Returned<Self, ReleaseAfterError>> {
-        match lane.make_room(&self.pool.core) {
-            Ok(()) => self.sequence.release_after(&self.pool.core, lane, fence),
-            Err(error) => return Err(Returned { error, value: self }),
+        if let Err(error) = self.prepare_release_after(lane) {
+            return Err(Returned { error, value: self });
         }
+        self.end_after(lane, fence);
         Ok(())
+    }
+
+    /// Room in a lane of its pool.
+    pub(crate) fn prepare_release_after(&self, lane: &mut Lane) -> Result<(), ReleaseAfterError> {
+        lane.make_room(&self.pool.core)
+    }
+
+    /// Gives everything back after a fence; the lane has room.
+    pub(crate) fn end_after(&mut self, lane: &mut Lane, fence: Fence) {
+        self.sequence.release_after(&self.pool.core, lane, fence);
     }
 }
 
