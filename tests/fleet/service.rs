@@ -3,7 +3,7 @@
 use kvblock::{Fleet, Member, NoPlace, Placement, Share};
 
 use crate::support::says;
-use crate::words::{MODEL, add, admit, placed, release, replica, run_on, with};
+use crate::words::{MODEL, add, admit, placed, release, replica, run_on, stages, with};
 
 fn figures(share: Share) -> [u64; 4] {
     let Share {
@@ -101,4 +101,12 @@ fn what_is_found_demands_no_service() {
             max_service: 8
         }
     );
+}
+
+#[test]
+fn the_fullest_shard_is_the_share_of_memory() {
+    let mut fleet = Fleet::new();
+    let id = add(&mut fleet, stages(&[16, 4]), Member::new(MODEL, 32));
+    run_on(&mut fleet, id, "A8");
+    assert_eq!(figures(fleet.share(id).unwrap()), [2, 4, 1, 32]);
 }
