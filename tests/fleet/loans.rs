@@ -351,13 +351,13 @@ fn each_shard_of_a_split_instance_counts_its_own_bytes() {
         Instance::split(shards.collect()).unwrap()
     };
     let mut fleet = Fleet::new();
-    // 10 blocks are 1000 and 500 bytes: 5 blocks of 200 on the first shard, 4 of 120 on the second.
-    let from = add(&mut fleet, split(0, 16, [100, 50]), Member::new(1, 64));
-    let to = add(&mut fleet, split(10, 2, [200, 120]), Member::new(2, 64));
+    // 10 blocks are 500 and 1000 bytes: 4 blocks of 120 on the first shard, 5 of 200 on the second.
+    let from = add(&mut fleet, split(0, 16, [50, 100]), Member::new(1, 64));
+    let to = add(&mut fleet, split(10, 2, [120, 200]), Member::new(2, 64));
     let loan = fleet.lend(from, to, 10).unwrap();
     let state = fleet.settle(loan).unwrap();
     assert_eq!((state.taken, state.stage), (4, LoanStage::Lent));
-    // 200 on the first, 20 on the second.
+    // 20 on the first, 200 on the second.
     assert_eq!(state.left_over_bytes, 220);
     assert_eq!(free(&fleet, &[from, to]), [6, 6]);
     assert_eq!(fleet.give_back(loan).map(stage), Ok(LoanStage::Over));

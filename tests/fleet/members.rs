@@ -53,10 +53,15 @@ fn what_a_starting_instance_could_have_is_not_said_to_never_fit() {
     // One that drains will not have it.
     fleet.drain(large).unwrap();
     let refused = admit(&mut fleet, "A40", Placement::Affinity).unwrap_err();
-    let NoPlace::Never { instance, .. } = refused else {
+    let NoPlace::Never {
+        instance,
+        sum_capacity,
+        ..
+    } = refused
+    else {
         panic!("{refused:?}");
     };
-    assert_eq!(instance, ids[0]);
+    assert_eq!((instance, sum_capacity), (ids[0], 4));
 }
 
 #[test]

@@ -81,6 +81,10 @@ fn the_source_is_released_meanwhile() {
         if !arrived {
             // Its blocks are read until the writers answer.
             assert_eq!(blocks(&fleet, ids[0])[2], 6);
+            let Err(RemoveError::NotEmpty(busy)) = fleet.remove(ids[0]) else {
+                panic!("it is being read");
+            };
+            assert_eq!((busy.sequences, busy.loading, busy.leases), (0, 0, 1));
             assert_eq!(arrive(&moving), [Answer::Unwanted]);
         }
         assert_eq!(

@@ -4,7 +4,7 @@ use kvblock::Growth::OnDemand;
 use kvblock::{Fleet, Member, MoveError, NoPlace, Placement, Share};
 
 use crate::support::says;
-use crate::words::{MODEL, add, admit, placed, release, replica, run_on, start, with};
+use crate::words::{MODEL, add, admit, placed, release, replica, run_on, stages, start, with};
 
 fn figures(share: Share) -> [u64; 4] {
     let Share {
@@ -123,4 +123,12 @@ fn what_a_move_brings_demands_no_service() {
     let moving = start(&mut fleet, (ids[0], source), ids[1], "P27", OnDemand).unwrap();
     assert_eq!(figures(fleet.share(ids[1]).unwrap())[2..], [8, 32]);
     drop(moving);
+}
+
+#[test]
+fn the_fullest_shard_is_the_share_of_memory() {
+    let mut fleet = Fleet::new();
+    let id = add(&mut fleet, stages(&[16, 4]), Member::new(MODEL, 32));
+    run_on(&mut fleet, id, "A8");
+    assert_eq!(figures(fleet.share(id).unwrap()), [2, 4, 1, 32]);
 }
