@@ -72,7 +72,8 @@ impl Answers {
                     available: there, ..
                 } = refused
                 {
-                    available = there;
+                    // Another shard may have less.
+                    available = available.min(there);
                 }
                 self.refused(entry, refused);
             }

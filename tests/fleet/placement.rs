@@ -228,6 +228,34 @@ fn the_shard_that_binds_decides_for_a_split_instance() {
 }
 
 #[test]
+fn what_one_stage_has_more_than_another_is_in_no_sum() {
+    let mut fleet = Fleet::new();
+    let ids = [stages(&[10, 8]), replica(8)].map(|it| add(&mut fleet, it, Member::new(MODEL, 64)));
+    run_on(&mut fleet, ids[0], "A28");
+    run_on(&mut fleet, ids[1], "B24");
+    // Of the first, 3 and 1 blocks are left; of the second 2.
+    let refused = admit(&mut fleet, "C16", Placement::Affinity).unwrap_err();
+    let NoPlace::Later {
+        instance,
+        refused: Refused::Shortfall {
+            needed, available, ..
+        },
+        available_sum,
+        fits_in_sum,
+    } = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((instance, needed, available), (ids[0], 4, 3));
+    assert_eq!((available_sum, fits_in_sum), (3, false));
+    assert_eq!(fleet.largest(MODEL).sum_now, 12);
+    // One block less fits in the sum.
+    let refused = admit(&mut fleet, "C12", Placement::Affinity).unwrap_err();
+    assert!(refused.fits_in_sum(), "{refused:?}");
+    assert_eq!(fleet.statistics().later_fits_in_sum, 1);
+}
+
+#[test]
 fn promises_watermarks_and_budgets_count_as_on_the_instance_itself() {
     let mut fleet = Fleet::new();
     let config = SequencesConfig::new(8).watermark(2);
