@@ -246,13 +246,33 @@ fn what_one_stage_has_more_than_another_is_in_no_sum() {
     else {
         panic!("{refused:?}");
     };
-    assert_eq!((instance, needed, available), (ids[0], 4, 3));
+    // The first one lacks more, although not on the stage that refuses.
+    assert_eq!((instance, needed, available), (ids[1], 4, 2));
     assert_eq!((available_sum, fits_in_sum), (3, false));
     assert_eq!(fleet.largest(MODEL).sum_now, 12);
     // One block less fits in the sum.
     let refused = admit(&mut fleet, "C12", Placement::Affinity).unwrap_err();
     assert!(refused.fits_in_sum(), "{refused:?}");
     assert_eq!(fleet.statistics().later_fits_in_sum, 1);
+}
+
+#[test]
+fn an_instance_is_as_large_as_its_smallest_stage() {
+    let mut fleet = Fleet::new();
+    let ids = [stages(&[20, 2]), replica(12)].map(|it| add(&mut fleet, it, Member::new(MODEL, 64)));
+    let refused = admit(&mut fleet, "A88", Placement::Affinity).unwrap_err();
+    let NoPlace::Never {
+        instance,
+        needed,
+        largest_capacity,
+        sum_capacity,
+        ..
+    } = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((instance, needed), (ids[1], 22));
+    assert_eq!((largest_capacity, sum_capacity), (12, 14));
 }
 
 #[test]
