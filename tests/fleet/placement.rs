@@ -340,6 +340,19 @@ fn other_answers_are_passed_on() {
     );
     let largest = fleet.largest(MODEL);
     assert_eq!((largest.now, largest.ever), (0, 32), "no slot, no request");
+    // A slot is no help where there are too few blocks.
+    let refused = admit(&mut fleet, "B36", Placement::Affinity).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            NoPlace::Never {
+                needed: 9,
+                largest_capacity: 8,
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
 
     let (space, tokens, keys) = (Namespace::new(), [1; 8], [1; 1]);
     let prompt = Prompt::new(&space, &tokens).keys(&keys);
