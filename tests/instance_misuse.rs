@@ -1107,6 +1107,8 @@ fn ranks_in_lockstep_are_resized_together_or_not_at_all() {
         else {
             panic!("{answer:?}")
         };
+        // Both name the rank that would be the smallest, whoever is it now.
+        assert!(matches!(error, Refused::Shortfall { shard: named, .. } if named == shard));
         assert_eq!(
             (shard, shortfall::<()>(Err(error))),
             (ShardId::new(binding), 1)

@@ -12,8 +12,8 @@ mod properties;
 
 use kvblock::{
     BlockLayout, BlockPool, CapacityPlan, ElementType, InstancePlan, InstancePlanError, KvShape,
-    MAX_BLOCK_SIZE, MAX_BLOCKS, Margin, PlanError, PlanInput, PlanStep, PlanTerm, Plane,
-    PoolConfig, RankMemory,
+    LayoutError, MAX_BLOCK_SIZE, MAX_BLOCKS, Margin, PlanError, PlanInput, PlanStep, PlanTerm,
+    Plane, PoolConfig, RankMemory,
 };
 use proptest::prelude::*;
 
@@ -191,6 +191,18 @@ fn the_format_and_a_layout_have_the_bytes_of_the_plan() {
         let layout = BlockLayout::new(&planes, plan.blocks()).expect("it fits");
         assert_eq!(layout.block_bytes(), plan.block_bytes());
         assert_eq!(base + plan.remainder(), plan.cache_bytes());
+    }
+}
+
+#[test]
+fn planes_that_no_memory_can_list_are_an_error() {
+    for (layers, shape) in [
+        (1 << 60, KvShape::latent(1, 1)),
+        (1 << 59, KvShape::heads(1, 1, 1).scale_bytes_per_block(1)),
+    ] {
+        let plan = plan(RankMemory::new(u64::MAX, 0), layers, shape, 1);
+        let format = plan.format(ElementType::new(7));
+        assert_eq!(format, Err(LayoutError::OutOfMemory), "{layers}");
     }
 }
 

@@ -57,7 +57,7 @@ impl Answers {
     pub(super) fn starting(&mut self, entry: &Entry, answer: Option<Answer>) {
         match answer {
             Some(Answer::Admit(AdmitError::Refused(refused @ Refused::NeverFits { .. }))) => {
-                self.refused(entry, refused);
+                self.refused(entry, refused, 0);
             }
             _ => self.starting = true,
         }
@@ -72,9 +72,10 @@ impl Answers {
                     available: there, ..
                 } = refused
                 {
-                    available = there;
+                    // Another shard may have less.
+                    available = available.min(there);
                 }
-                self.refused(entry, refused);
+                self.refused(entry, refused, available);
             }
             Answer::Admit(error) => self.other = self.other.or(Some(error)),
             Answer::ServiceFull { needed, demanded } => self.no_service(entry, needed, demanded),
@@ -82,7 +83,7 @@ impl Answers {
         self.available = self.available.saturating_add(entry.positions(available));
     }
 
-    fn refused(&mut self, entry: &Entry, refused: Refused) {
+    fn refused(&mut self, entry: &Entry, refused: Refused, available: usize) {
         let nearest = |positions| Nearest {
             instance: entry.id,
             block_size: entry.instance.block_size(),
@@ -90,15 +91,13 @@ impl Answers {
             refused,
         };
         match refused {
-            Refused::NeverFits { capacity, .. } => {
-                let has = entry.positions(capacity);
+            Refused::NeverFits { .. } => {
+                let has = entry.positions(entry.instance.largest());
                 if self.never.is_none_or(|it| has > it.positions) {
                     self.never = Some(nearest(has));
                 }
             }
-            Refused::Shortfall {
-                needed, available, ..
-            } => {
+            Refused::Shortfall { needed, .. } => {
                 let lacks = entry.positions(needed.saturating_sub(available));
                 if self.later.is_none_or(|it| lacks < it.positions) {
                     self.later = Some(nearest(lacks));

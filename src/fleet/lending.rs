@@ -32,6 +32,9 @@ impl Fleet {
     /// # Errors
     /// [`LendError`]; nothing is changed. What the borrower's [`max_blocks`](crate::Rank::max_blocks) leaves no room for is not lent.
     ///
+    /// Bytes are those of each shard's [format](crate::SequencesConfig::format). Ranks in lockstep have one format: lend nothing between
+    /// ranks whose blocks have not as many bytes as it says, as those with uneven heads.
+    ///
     /// As [`Instance::shrink`](crate::Instance::shrink).
     pub fn lend(
         &mut self,

@@ -129,6 +129,10 @@ impl Instance {
     /// What a request takes on each shard, and how many blocks are found on all of them; or the refusing shard's place and answer.
     fn quote(&self, request: &Admit<'_>) -> Result<(PerShard<Cost>, usize), (usize, AdmitError)> {
         let shards = || self.shards.iter().enumerate();
+        for (at, it) in shards() {
+            it.check_never(request).map_err(|error| (at, error))?;
+        }
+        self.first().check_slot().map_err(|error| (0, error))?;
         let count = |(at, it): (usize, &Sequences)| {
             let cost = it.count(request, usize::MAX);
             cost.map_err(|error| (at, error))
@@ -139,10 +143,6 @@ impl Instance {
             if found(cost) > most {
                 *cost = it.count(request, most).map_err(|error| (at, error))?;
             }
-        }
-        for ((at, it), cost) in shards().zip(&costs) {
-            let never = it.check_never(cost);
-            never.map_err(|refused| (at, refused.into()))?;
         }
         for ((at, it), cost) in shards().zip(&costs) {
             let now = it.check_now(cost, request.budget);

@@ -9,7 +9,8 @@ use core::cmp::Ordering::{Equal, Greater, Less};
 use super::Instance;
 use super::error::InstanceResizeError;
 use super::rank::{Rank, Ranks};
-use crate::error::ResizeError;
+use crate::block::ShardId;
+use crate::error::{Refused, ResizeError};
 use crate::pool::Core;
 use crate::sequence::Sequences;
 
@@ -114,6 +115,19 @@ fn on(it: &Sequences, error: ResizeError) -> InstanceResizeError {
     InstanceResizeError::Shard { shard, error }
 }
 
+/// A refusal of the table, named after the rank that asked for it.
+const fn named(error: ResizeError, name: ShardId) -> ResizeError {
+    match error {
+        ResizeError::Refused(mut refused) => {
+            let (Refused::NeverFits { shard, .. } | Refused::Shortfall { shard, .. }) =
+                &mut refused;
+            *shard = name;
+            ResizeError::Refused(refused)
+        }
+        other => other,
+    }
+}
+
 const fn nothing_left(asked: usize, online: usize) -> ResizeError {
     ResizeError::NothingLeft { asked, online }
 }
@@ -143,7 +157,7 @@ fn resize_ranks(
     let binding = wanted.iter().position(|&it| it == smallest);
     let binding = binding.and_then(|at| ranks.get(at)).map(|it| it.shard);
     let shard = binding.unwrap_or(core.shard());
-    move_limit(core, smallest).map_err(|error| refused(shard, error))?;
+    move_limit(core, smallest).map_err(|error| refused(shard, named(error, shard)))?;
     for (at, &blocks) in wanted.iter().enumerate() {
         resize.set(at, blocks);
     }

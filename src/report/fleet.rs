@@ -162,10 +162,11 @@ impl fmt::Display for FleetReport {
         }
         write!(
             f,
-            "{} requests placed; refused: {} never fit, {} later, {} for want of service, {} otherwise",
+            "{} requests placed; refused: {} never fit, {} later ({} of them would fit in the sum), {} for want of service, {} otherwise",
             requests.placed,
             requests.never,
             requests.later,
+            requests.later_fits_in_sum,
             requests.service_full,
             requests.otherwise
         )

@@ -146,8 +146,9 @@ impl Sequences {
     ///
     /// A walk over what is found of the prompt; with a conservative budget also a look at every slot.
     pub fn check(&self, request: &Admit<'_>) -> Result<Cost, AdmitError> {
+        self.check_never(request)?;
+        self.check_slot()?;
         let cost = self.count(request, usize::MAX)?;
-        self.check_never(&cost)?;
         self.check_now(&cost, request.budget)?;
         Ok(cost)
     }
@@ -159,9 +160,9 @@ impl Sequences {
     /// in one go or in chunks, and tells with [`computed`](Self::computed).
     ///
     /// # Errors
-    /// [`AdmitError::Refused`]: `NeverFits` if prompt and promise exceed the capacity above the watermark, else `Shortfall`, whose
-    /// `needed` and `available` count the blocks that were to be paid, or with a conservative budget tables and promises. Nothing
-    /// changes but the count of refusals. [`AdmitError::LengthMismatch`], [`AdmitError::TooManySequences`],
+    /// [`AdmitError::Refused`]: `NeverFits` if prompt and promise exceed the capacity above the watermark, also while no slot is vacant;
+    /// else `Shortfall`, whose `needed` and `available` count the blocks that were to be paid, or with a conservative budget tables and
+    /// promises. Nothing changes but the count of refusals. [`AdmitError::LengthMismatch`], [`AdmitError::TooManySequences`],
     /// [`AdmitError::OutOfMemory`].
     ///
     /// One walk to count, one to hold: a few cache lines a block found; with a conservative budget also a look at every slot.
@@ -182,26 +183,40 @@ impl Sequences {
         let core = self.core();
         let prompt = &request.prompt;
         let most = prompt.matchable(core.block_size)?.min(most);
-        self.registry.check_room(1)?;
-        let len = prompt.tokens.len();
-        let blocks = len.div_ceil(core.block_size);
+        let (blocks, promised) = self.whole(request);
         let found = core.probe(prompt, most);
         Ok(Cost {
             blocks,
             hit_held: found.held,
             hit_idle: found.idle,
             fresh: blocks - found.held - found.idle,
-            promised: match request.growth {
-                Growth::Cap(_) => end_of(len, request.growth).div_ceil(core.block_size) - blocks,
-                Growth::Ahead(blocks) => blocks,
-                Growth::OnDemand => 0,
-            },
+            promised,
         })
     }
 
+    /// Blocks of the table that a request is to have, and of its promise.
+    fn whole(&self, request: &Admit<'_>) -> (usize, usize) {
+        let (len, block_size) = (request.prompt.tokens.len(), self.core().block_size);
+        let blocks = len.div_ceil(block_size);
+        let promised = match request.growth {
+            Growth::Cap(_) => end_of(len, request.growth).div_ceil(block_size) - blocks,
+            Growth::Ahead(blocks) => blocks,
+            Growth::OnDemand => 0,
+        };
+        (blocks, promised)
+    }
+
     /// Whether it can ever be had here.
-    pub(crate) fn check_never(&self, cost: &Cost) -> Result<(), Refused> {
-        self.within_capacity(cost.whole()).map(drop)
+    pub(crate) fn check_never(&self, request: &Admit<'_>) -> Result<(), AdmitError> {
+        request.prompt.matchable(self.core().block_size)?;
+        let (blocks, promised) = self.whole(request);
+        self.within_capacity(blocks.saturating_add(promised))?;
+        Ok(())
+    }
+
+    /// Whether one more has a slot.
+    pub(crate) fn check_slot(&self) -> Result<(), AdmitError> {
+        Ok(self.registry.check_room(1)?)
     }
 
     /// Whether it can be had now.

@@ -228,6 +228,54 @@ fn the_shard_that_binds_decides_for_a_split_instance() {
 }
 
 #[test]
+fn what_one_stage_has_more_than_another_is_in_no_sum() {
+    let mut fleet = Fleet::new();
+    let ids = [stages(&[10, 8]), replica(8)].map(|it| add(&mut fleet, it, Member::new(MODEL, 64)));
+    run_on(&mut fleet, ids[0], "A28");
+    run_on(&mut fleet, ids[1], "B24");
+    // Of the first, 3 and 1 blocks are left; of the second 2.
+    let refused = admit(&mut fleet, "C16", Placement::Affinity).unwrap_err();
+    let NoPlace::Later {
+        instance,
+        refused: Refused::Shortfall {
+            needed, available, ..
+        },
+        available_sum,
+        fits_in_sum,
+    } = refused
+    else {
+        panic!("{refused:?}");
+    };
+    // The first one lacks more, although not on the stage that refuses.
+    assert_eq!((instance, needed, available), (ids[1], 4, 2));
+    assert_eq!((available_sum, fits_in_sum), (3, false));
+    assert_eq!(fleet.largest(MODEL).sum_now, 12);
+    // One block less fits in the sum.
+    let refused = admit(&mut fleet, "C12", Placement::Affinity).unwrap_err();
+    assert!(refused.fits_in_sum(), "{refused:?}");
+    assert_eq!(fleet.statistics().later_fits_in_sum, 1);
+}
+
+#[test]
+fn an_instance_is_as_large_as_its_smallest_stage() {
+    let mut fleet = Fleet::new();
+    let ids = [stages(&[20, 2]), replica(12)].map(|it| add(&mut fleet, it, Member::new(MODEL, 64)));
+    let refused = admit(&mut fleet, "A88", Placement::Affinity).unwrap_err();
+    let NoPlace::Never {
+        instance,
+        needed,
+        largest_capacity,
+        sum_capacity,
+        ..
+    } = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((instance, needed), (ids[1], 22));
+    assert_eq!((largest_capacity, sum_capacity), (12, 14));
+}
+
+#[test]
 fn promises_watermarks_and_budgets_count_as_on_the_instance_itself() {
     let mut fleet = Fleet::new();
     let config = SequencesConfig::new(8).watermark(2);
@@ -292,6 +340,19 @@ fn other_answers_are_passed_on() {
     );
     let largest = fleet.largest(MODEL);
     assert_eq!((largest.now, largest.ever), (0, 32), "no slot, no request");
+    // A slot is no help where there are too few blocks.
+    let refused = admit(&mut fleet, "B36", Placement::Affinity).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            NoPlace::Never {
+                needed: 9,
+                largest_capacity: 8,
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
 
     let (space, tokens, keys) = (Namespace::new(), [1; 8], [1; 1]);
     let prompt = Prompt::new(&space, &tokens).keys(&keys);

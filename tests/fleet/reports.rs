@@ -143,7 +143,7 @@ fn a_fleet_reports_the_largest_that_fits_beside_the_sum() {
             "from free on in blocks",
             "model 3: 0 of 1 instances ready; the largest request now 0 positions (0 in sum), ever 0 (0 in sum)",
             "model 7: 1 of 2 instances ready; the largest request now 12 positions (12 in sum), ever 32 (32 in sum)",
-            "2 requests placed; refused: 1 never fit, 1 later, 0 for want of service, 0 otherwise",
+            "2 requests placed; refused: 1 never fit, 1 later (1 of them would fit in the sum), 0 for want of service, 0 otherwise",
         ]
     );
 }

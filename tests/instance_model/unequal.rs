@@ -271,8 +271,17 @@ impl<'p> Scene<'p> {
                 Fault::Refused(crate::reference::Refusal::Shortfall { .. })
             )
         };
+        let never = |it: &&(usize, Fault)| {
+            matches!(
+                it.1,
+                Fault::Refused(crate::reference::Refusal::Never { .. })
+            )
+        };
         let first = match stages {
-            Stages::NeverFirst => faults.iter().find(|it| !later(it)),
+            Stages::NeverFirst => {
+                let never = faults.iter().find(never);
+                never.or_else(|| faults.iter().find(|it| !later(it)))
+            }
             Stages::InOrder => None,
         };
         let &(at, fault) = first.unwrap_or(&faults[0]);

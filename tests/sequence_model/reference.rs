@@ -435,8 +435,11 @@ impl Registry {
             fresh: blocks - seen.held - seen.idle,
             promised,
         };
+        let whole = blocks.saturating_add(promised);
+        // What never fits is not said to wait for a slot.
+        self.within_budget(pool, whole, false)?;
         self.room(1)?;
-        self.within_budget(pool, blocks.saturating_add(promised), asking.conservative)?;
+        self.within_budget(pool, whole, asking.conservative)?;
         let needed = cost.fresh + promised + seen.idle;
         let available = pool.available().saturating_sub(self.watermark);
         if needed > available {

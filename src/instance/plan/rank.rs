@@ -1,5 +1,6 @@
 //! The plan of one rank.
 
+use alloc::vec::Vec;
 use core::iter::repeat_n;
 
 use super::error::{PlanError, PlanInput, PlanStep};
@@ -180,7 +181,14 @@ impl CapacityPlan {
     ///
     /// Allocates.
     pub fn format(&self, element: ElementType) -> Result<KvFormat, LayoutError> {
-        KvFormat::new(self.block_size, element, self.plane_bytes())
+        let planes = self.layer.planes().count() as u64;
+        let planes = self.layers.saturating_mul(planes);
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(usize::try_from(planes).unwrap_or(usize::MAX))
+            .map_err(|_| LayoutError::OutOfMemory)?;
+        bytes.extend(self.plane_bytes());
+        KvFormat::new(self.block_size, element, bytes)
     }
 }
 
