@@ -192,6 +192,7 @@ fn what_fits_into_all_instances_together_and_into_none_is_counted() {
     assert_eq!(fits(&result, "fits_in_total_now"), ["1", "2", "1", "2"]);
     assert_eq!(fits(&result, "fits_in_total_ever"), ["1", "5", "4", "8"]);
     result.said("1 requests need more blocks than any instance has");
+    result.said("fewer --instances with more blocks each (--blocks)");
     result.said("1 requests waited although all instances had the blocks together");
     // One instance has no others to look at.
     let options = ["--blocks", "4", "--shards", "2", "--growth", "on-demand"];
@@ -393,6 +394,98 @@ fn a_fleet_with_all_of_it_leaves_nothing_behind() {
 }
 
 #[test]
+fn an_instance_that_comes_with_the_first_request_is_a_new_one() {
+    let scratch = Scratch::new("fleet-at-once");
+    let rows = [row(0, 8, 2, 0), row(0, 8, 2, 10)].concat();
+    let result = serve(&scratch, &rows, &["--blocks", "16", "--scale-out-at", "0"]);
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_each(&result, "requests"), ["1", "1"]);
+    assert!(result.report.contains(
+        "instance 1 was added at 0.000 s, was ready at 0.000 s and had its first request at 0.000 s"
+    ));
+    assert!(!result.said.contains("--scale-out-at"), "{}", result.said);
+    let late = serve(&scratch, &rows, &["--blocks", "16", "--scale-out-at", "9"]);
+    late.said("the run was over before the new instance was added: an earlier --scale-out-at");
+}
+
+#[test]
+fn the_time_line_shows_each_change_and_the_fullest_moment_of_moves() {
+    let scratch = Scratch::new("fleet-moments");
+    let rows: String = (0..120).map(|at| row(100 * at, 8, 30, 10 * at)).collect();
+    let options = [
+        "--blocks",
+        "64",
+        "--instances",
+        "2",
+        "--scale-out-at",
+        "5.004",
+        "--ready-after",
+        "1s",
+        "--drain-at",
+        "7.007",
+        "--migrate",
+        "--fetch-rate",
+        "1",
+    ];
+    let result = serve(&scratch, &rows, &options);
+    is_clean_everywhere::<3>(&result);
+    let (_, series) = result
+        .json
+        .split_once("\"series\": [")
+        .expect("a time line");
+    let count = |member: &str| series.matches(member).count();
+    for time in ["5.004", "6.004", "7.007"] {
+        assert_eq!(count(&format!("\"time_s\": {time},")), 1, "{time}");
+    }
+    let removed = of_instance(&result, 0, "removed_s");
+    assert_eq!(count(&format!("\"time_s\": {removed},")), 1);
+    let most = of_fleet(&result, "moves", "duplicated_most");
+    assert_ne!(most, "0");
+    // At both ends of the move.
+    assert!(count(&format!("\"duplicated\": {most}\n")) >= 2);
+    assert!(result.report.contains("0 duplicated"), "{}", result.report);
+}
+
+#[test]
+fn advice_names_options_that_go_with_those_given() {
+    let scratch = Scratch::new("fleet-advice");
+    // Eight of them need more than there is at a time.
+    let rows: String = (0..40).map(|at| row(0, 8, 30, 10 * at)).collect();
+    let slow = ["--slo", "ttft=50ms,gap=1s"];
+    let short = serve(
+        &scratch,
+        &rows,
+        &[&["--uneven", "12,11"][..], &slow].concat(),
+    );
+    short.said("so name more blocks with --uneven");
+    assert!(!short.said.contains("--blocks"), "{}", short.said);
+
+    let rows = [row(0, 8, 2, 0), row(100, 8, 2, 10), row(100, 8, 2, 20)].concat();
+    let gap = [
+        "--blocks",
+        "16",
+        "--drain-at",
+        "0.05",
+        "--scale-out-at",
+        "9",
+    ];
+    let result = serve(&scratch, &rows, &[&gap[..], &slow].concat());
+    result.said("no instance was ready from 0.050 s to 9.000 s, and requests waited");
+    assert!(!result.said.contains("--step-time"), "{}", result.said);
+
+    // The other one has no room for what runs on the drained one.
+    let rows = [row(0, 8, 30, 0), row(0, 8, 30, 10)].concat();
+    let full = ["--blocks", "10", "--instances", "2", "--growth", "cap"];
+    let drain = ["--drain-at", "0.1", "--migrate"];
+    let result = serve(&scratch, &rows, &[&full[..], &drain].concat());
+    is_clean_everywhere::<2>(&result);
+    assert_eq!(of_fleet(&result, "moves", "begun"), "0");
+    result.said(
+        "no sequence could move away from instance 0, which was empty 0.200 s after its drain",
+    );
+}
+
+#[test]
 fn what_makes_no_sense_together_is_refused_with_a_word_of_why() {
     let scratch = Scratch::new("fleet-refused");
     let trace = scratch.write("row.jsonl", row(0, 8, 2, 0).as_bytes());
@@ -418,6 +511,23 @@ fn what_makes_no_sense_together_is_refused_with_a_word_of_why() {
         ),
         (&["--abort-transfers", "1"], "--fetch or --migrate"),
         (&["--phases", "long-survivors"], "cannot be used with"),
+        (
+            &["--instances", "2", "--shards", "2049"],
+            "2 instances of 2049 shards are more than 4096 shards",
+        ),
+        (
+            &[
+                "--instances",
+                "18446744073709551615",
+                "--shards",
+                "18446744073709551615",
+            ],
+            "more than 4096 shards",
+        ),
+        (
+            &["--scale-out-at", ""],
+            "`` is not a number of seconds such as `1.5`, nor a time with a unit",
+        ),
         (
             &["--mode", "sequential", "--instances", "2"],
             "--instances is of serve mode",

@@ -272,10 +272,12 @@ impl FromStr for TimeArg {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let plain = text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
-        let time = if plain {
-            duration(&format!("{text}s"))
-        } else {
-            duration(text)
+        let time = match (plain, decimal(text)) {
+            (true, Some(_)) => duration(&format!("{text}s")),
+            (true, None) => Err(format!(
+                "`{text}` is not a number of seconds such as `1.5`, nor a time with a unit such as `20us`"
+            )),
+            (false, _) => duration(text),
         };
         time.map(Self)
     }

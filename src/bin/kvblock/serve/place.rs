@@ -124,11 +124,9 @@ impl Simulator<'_> {
             }
             Ok(()) => self.router.placed(at),
         }
-        if !head.returning {
-            engine.figures.requests += 1;
-            let first = &mut engine.figures.first_request;
-            *first = first.or(Some(self.world.log.now()));
-        }
+        let figures = &mut engine.figures;
+        figures.requests += u64::from(!head.returning);
+        figures.first_request = figures.first_request.or(Some(self.world.log.now()));
         Ok(Placed::Admitted)
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Simulator<'t> {
     pub(super) moves: Vec<Move>,
     /// The new instance, until it holds about as much as the others.
     pub(super) filled: Option<usize>,
-    timeline: FleetTimeline,
+    pub(super) timeline: FleetTimeline,
 }
 
 impl<'t> Simulator<'t> {
@@ -231,7 +231,14 @@ impl<'t> Simulator<'t> {
     /// Notes what the instances of a fleet have.
     fn sample(&mut self) {
         let now = self.world.log.now();
-        if self.world.settings.fleet.asked && self.timeline.is_due(now) {
+        if !self.world.settings.fleet.asked {
+            return;
+        }
+        let duplicated = match self.moves.is_empty() {
+            true => 0,
+            false => self.engines.iter().map(|it| it.memory.duplicated()).sum(),
+        };
+        if self.timeline.is_due(now, duplicated) {
             let instances = self.engines.iter().filter(|it| it.stage != Stage::Removed);
             let instances = instances.flat_map(Engine::sample).collect();
             self.timeline.add(now, self.world.queue.len(), instances);

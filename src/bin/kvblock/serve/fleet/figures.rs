@@ -23,6 +23,9 @@ pub(crate) struct EngineFigures {
     pub(crate) moved_out: u64,
     /// Of the moves to this instance.
     pub(crate) moves_aborted: u64,
+    /// Whether it was added while the others served.
+    #[serde(skip)]
+    pub(crate) is_new: bool,
     /// When it was added, when it could take requests, and when it got the first one.
     #[serde(rename = "added_s", serialize_with = "seconds")]
     pub(crate) added: Nanos,

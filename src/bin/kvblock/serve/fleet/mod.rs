@@ -6,8 +6,9 @@
 //! * `figures`, `timeline`: what is noted of each instance;
 //! * `placement`: which instance gets the queue's head;
 //! * `scale`: instances that come and go; `moves`: running sequences that change theirs; `balance`: which ones;
-//! * `summary`: what is reported.
+//! * `summary` with `advice`: what is reported.
 
+mod advice;
 mod balance;
 pub(crate) mod figures;
 pub(crate) mod moves;

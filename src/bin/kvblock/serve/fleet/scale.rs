@@ -43,15 +43,17 @@ impl Simulator<'_> {
         let (now, settings) = (self.world.log.now(), self.world.settings);
         if due(&mut self.plan.scale_out_at, now) {
             let mut engine = Engine::new(settings, self.engines.len())?;
-            engine.figures.added = now;
+            (engine.figures.added, engine.figures.is_new) = (now, true);
             let ready = settings.fleet.scale_out.map_or(now, |it| it.ready);
             engine.stage = Stage::Starting(ready);
             self.engines.push(engine);
+            self.timeline.changed();
         }
         for engine in &mut self.engines {
             if matches!(engine.stage, Stage::Starting(ready) if ready <= now) {
                 engine.stage = Stage::Ready;
                 engine.figures.ready = Some(now);
+                self.timeline.changed();
                 self.filled = settings.fleet.migrate.then_some(engine.number);
             }
         }
@@ -59,6 +61,7 @@ impl Simulator<'_> {
             if let Some(engine) = self.engines.first_mut() {
                 engine.stage = Stage::Draining;
                 engine.figures.drained_from = Some(now);
+                self.timeline.changed();
                 // Who waits there is older than all others, and comes first elsewhere.
                 while let Some(branch) = engine.queue.pop() {
                     self.world.queue.push(branch);
@@ -72,6 +75,7 @@ impl Simulator<'_> {
                 self.world.log.audit(&engine.memory);
                 engine.stage = Stage::Removed;
                 engine.figures.removed = Some(now);
+                self.timeline.changed();
             }
         }
         Ok(())

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::serve::step_time::Nanos;
 use crate::values::TimeArg;
 
+/// Most shards of all instances together.
+const MAX_SHARDS: usize = 4_096;
+
 /// Which of the instances that can take a request gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placement {
@@ -81,7 +84,8 @@ impl FleetSettings {
     pub(crate) fn of(args: &ReplayArgs, blocks: usize) -> Result<Self, Failure> {
         let fleet = &args.fleet;
         let ranks = match (&fleet.uneven[..], fleet.shards) {
-            ([], shards) => vec![blocks; shards.map_or(1, usize::from)],
+            // More are refused below.
+            ([], shards) => vec![blocks; shards.map_or(1, usize::from).min(MAX_SHARDS + 1)],
             (uneven, Some(shards)) if uneven.len() != shards.get() => {
                 return Err(Failure::Input(format!(
                     "--uneven names the blocks of {} ranks, and --shards says {shards}",
@@ -134,6 +138,15 @@ impl FleetSettings {
     fn check(&self, args: &ReplayArgs) -> Result<(), Failure> {
         let (fleet, serve) = (&args.fleet, &args.serve);
         let (several, ranks) = (self.is_several(), self.ranks.len());
+        let instances = self
+            .instances
+            .saturating_add(self.scale_out.map_or(0, |_| 1));
+        if instances.saturating_mul(ranks) > MAX_SHARDS {
+            return Err(Failure::Input(format!(
+                "{instances} instances of {ranks} shards are more than {MAX_SHARDS} shards, which is the most: name fewer with --instances or \
+                 --shards"
+            )));
+        }
         let wrong = if !fleet.uneven.is_empty() && args.blocks.is_some() {
             "--uneven names the blocks of each rank, and --blocks of all: name one of the two"
         } else if self.split && ranks < 2 {

@@ -27,24 +27,24 @@ pub(crate) struct FleetSummary {
     usable: usize,
     stranded: usize,
     placement: &'static str,
-    migrate: bool,
-    fits_in_total_now: FitsInTotal,
-    fits_in_total_ever: FitsInTotal,
-    moves: MoveFigures,
-    instances: Vec<Instance>,
+    pub(super) migrate: bool,
+    pub(super) fits_in_total_now: FitsInTotal,
+    pub(super) fits_in_total_ever: FitsInTotal,
+    pub(super) moves: MoveFigures,
+    pub(super) instances: Vec<Instance>,
     series: Vec<FleetSample>,
     #[serde(skip)]
-    asked: FleetSettings,
+    pub(super) asked: FleetSettings,
     #[serde(skip)]
-    growth: String,
+    pub(super) growth: String,
 }
 
 /// One instance.
 #[derive(Clone, Debug, Serialize)]
-struct Instance {
+pub(super) struct Instance {
     instance: usize,
     #[serde(flatten)]
-    figures: EngineFigures,
+    pub(super) figures: EngineFigures,
     hit_ratio: f64,
     preemptions: u64,
     /// Of each shard.
@@ -94,14 +94,40 @@ impl FleetSummary {
         })
     }
 
-    /// Whether the blocks of each rank were named.
-    pub(crate) fn is_uneven(&self) -> bool {
-        self.asked.is_uneven
+    /// The option that names blocks.
+    pub(crate) fn blocks_option(&self) -> &'static str {
+        if self.asked.is_uneven {
+            "--uneven"
+        } else {
+            "--blocks"
+        }
+    }
+
+    /// Whether there was ever more than one instance.
+    pub(crate) fn is_several(&self) -> bool {
+        self.instances.len() > 1
+    }
+
+    /// The shards that hold blocks after all has ended.
+    pub(crate) fn leaks(&self) -> String {
+        let mut found = Vec::new();
+        for it in &self.instances {
+            let held = it.held_at_end.iter().enumerate();
+            let held = held.filter(|(_, blocks)| **blocks > 0);
+            found.extend(held.map(|(shard, blocks)| {
+                format!("{blocks} by shard {shard} of instance {}", it.instance)
+            }));
+        }
+        found.join(", ")
     }
 
     /// The instances, a row each, and what became of those that did not fit or moved.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "\nInstances, {}:", self.shape())?;
+        writeln!(
+            out,
+            "\nInstances, {} (computed and generated in tokens, held most in blocks):",
+            self.shape()
+        )?;
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);
         table.add_row([
@@ -182,7 +208,7 @@ impl FleetSummary {
     fn write_changes(&self, out: &mut impl Write) -> io::Result<()> {
         for it in &self.instances {
             let (number, figures) = (it.instance, &it.figures);
-            if figures.added > 0 {
+            if figures.is_new {
                 writeln!(
                     out,
                     " instance {number} was added at {:.3} s, was ready at {} s and had its first request at {} s; {} running sequences moved to it",
@@ -209,6 +235,10 @@ impl FleetSummary {
     fn shape(&self) -> String {
         let ranks = &self.rank_blocks;
         let blocks = |all: &[usize]| {
+            let (least, most) = (all.iter().min(), all.iter().max());
+            if let (true, Some(each)) = (least == most, least) {
+                return grouped(*each as u64);
+            }
             let all: Vec<_> = all.iter().map(|it| grouped(*it as u64)).collect();
             all.join(" / ")
         };
@@ -226,63 +256,16 @@ impl FleetSummary {
 
     /// Each instance over the time.
     pub(crate) fn write_series(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "\nOver the time, in blocks but for `waiting` (requests) and `run` (sequences); what is only cached is free:"
+        )?;
         timeline::write(&self.series, out)
-    }
-
-    /// What to do next, one sentence each.
-    pub(crate) fn advice(&self) -> Vec<String> {
-        let mut advice = Vec::new();
-        let (now, ever) = (&self.fits_in_total_now, &self.fits_in_total_ever);
-        if ever.requests > 0 {
-            advice.push(format!(
-                "{} requests need more blocks than any instance has, and not more than all have{}: larger instances with --blocks, or fewer of them with more --shards",
-                grouped(ever.requests),
-                first_of(ever)
-            ));
-        }
-        if now.requests > 0 {
-            let cap = if self.growth == "cap" {
-                ", or `--growth ahead:2`, which promises less"
-            } else {
-                ""
-            };
-            advice.push(format!(
-                "{} requests waited although all instances had the blocks together{}: fewer and larger instances strand less{cap}",
-                grouped(now.requests),
-                first_of(now)
-            ));
-        }
-        let added = |it: &Instance| it.figures.added > 0;
-        if self.asked.scale_out.is_some() && !self.instances.iter().any(added) {
-            advice.push(String::from(
-                "the run was over before the new instance was added: an earlier --scale-out-at",
-            ));
-        }
-        for it in self.instances.iter().filter(|it| added(it)) {
-            if it.figures.ready.is_none() {
-                advice.push(String::from(
-                    "the run was over before the new instance was ready: a shorter --ready-after, or an earlier --scale-out-at",
-                ));
-            } else if it.figures.first_request.is_none() && it.figures.moved_in == 0 {
-                advice.push(String::from(
-                    "the new instance got nothing: `--placement most-free` sends it requests, and --migrate sequences that run",
-                ));
-            }
-        }
-        if self.asked.drain_at.is_some() {
-            let drained = self.instances.first().map(|it| it.figures);
-            if drained.is_some_and(|it| it.drained_from.is_none()) {
-                advice.push(String::from(
-                    "the run was over before instance 0 was drained: an earlier --drain-at",
-                ));
-            }
-        }
-        advice
     }
 }
 
 /// The numbers of the first of these requests.
-fn first_of(fits: &FitsInTotal) -> String {
+pub(super) fn first_of(fits: &FitsInTotal) -> String {
     if fits.requests == 0 {
         return String::new();
     }
@@ -295,7 +278,7 @@ fn first_of(fits: &FitsInTotal) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
-fn seconds(nanos: Nanos) -> f64 {
+pub(super) fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
 }
 

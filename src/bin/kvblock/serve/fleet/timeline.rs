@@ -43,31 +43,66 @@ pub(crate) struct FleetSample {
     pub(crate) shards: Vec<ShardSample>,
 }
 
-/// Samples, evenly spread.
+/// Samples: evenly spread, after each change of the fleet, and when the most was held twice for moves.
 #[derive(Debug)]
-pub(crate) struct FleetTimeline(Spread<FleetSample>);
+pub(crate) struct FleetTimeline {
+    spread: Spread<FleetSample>,
+    changes: Vec<FleetSample>,
+    has_changed: bool,
+    /// Blocks that all instances held twice then.
+    most: usize,
+    at_most: Option<FleetSample>,
+}
 
 impl FleetTimeline {
     pub(crate) const fn new() -> Self {
-        Self(Spread::new())
+        Self {
+            spread: Spread::new(),
+            changes: Vec::new(),
+            has_changed: false,
+            most: 0,
+            at_most: None,
+        }
     }
 
-    pub(crate) const fn is_due(&self, now: Nanos) -> bool {
-        self.0.is_due(now)
+    /// An instance came, became ready, took no more, or went: the next sample is one of that.
+    pub(crate) const fn changed(&mut self) {
+        self.has_changed = true;
+    }
+
+    /// Whether a sample is due while all instances hold so many blocks twice.
+    pub(crate) const fn is_due(&self, now: Nanos, duplicated: usize) -> bool {
+        self.has_changed || duplicated > self.most || self.spread.is_due(now)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a figure to read")]
     pub(crate) fn add(&mut self, now: Nanos, waiting: usize, shards: Vec<ShardSample>) {
+        let duplicated = shards.iter().map(|it| it.duplicated).sum();
         let sample = FleetSample {
             time_s: now as f64 / 1e9,
             waiting,
             shards,
         };
-        self.0.add(now, sample);
+        if duplicated > self.most {
+            self.most = duplicated;
+            self.at_most = Some(sample.clone());
+        }
+        if core::mem::take(&mut self.has_changed) {
+            self.changes.push(sample.clone());
+        }
+        if self.spread.is_due(now) {
+            self.spread.add(now, sample);
+        }
     }
 
+    /// By time.
     pub(crate) fn into_samples(self) -> Vec<FleetSample> {
-        self.0.into_samples()
+        let mut samples = self.spread.into_samples();
+        samples.extend(self.changes);
+        samples.extend(self.at_most);
+        samples.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
+        samples.dedup();
+        samples
     }
 }
 
@@ -172,6 +207,42 @@ fn write_table(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_and_the_most_that_is_held_twice_have_samples_of_their_own() {
+        let mut timeline = FleetTimeline::new();
+        let mut sample = |now: Nanos, changed, duplicated| {
+            if changed {
+                timeline.changed();
+            }
+            let shard = ShardSample {
+                duplicated,
+                ..ShardSample::default()
+            };
+            let is_due = timeline.is_due(now, duplicated);
+            if is_due {
+                timeline.add(now, 0, Vec::from([shard]));
+            }
+            is_due
+        };
+        // Spread ones are a millisecond apart.
+        let due = [
+            sample(0, false, 0),
+            sample(100_000, false, 0),
+            sample(200_000, true, 0),
+            sample(300_000, false, 5),
+            sample(400_000, false, 7),
+            sample(500_000, false, 6),
+            sample(1_000_000, true, 0),
+        ];
+        assert_eq!(due, [true, false, true, true, true, false, true]);
+        let samples = timeline.into_samples();
+        let found: Vec<_> = samples
+            .iter()
+            .map(|it| (it.time_s, it.shards[0].duplicated))
+            .collect();
+        assert_eq!(found, [(0.0, 0), (0.0002, 0), (0.0004, 7), (0.001, 0)]);
+    }
 
     #[test]
     fn an_instance_that_is_not_there_has_a_dash_and_columns_of_nothing_are_left_out() {

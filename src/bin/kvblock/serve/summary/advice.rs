@@ -31,6 +31,13 @@ impl Summary {
         .collect()
     }
 
+    /// The option that names blocks.
+    fn blocks_option(&self) -> &'static str {
+        self.fleet
+            .as_ref()
+            .map_or("--blocks", FleetSummary::blocks_option)
+    }
+
     fn on_refusals(&self) -> Option<String> {
         let (requests, blocks) = (&self.requests, self.asked.blocks as u64);
         let lost = requests.refused_never + requests.failed;
@@ -46,8 +53,7 @@ impl Summary {
             } else {
                 ", if --resize leaves as many"
             };
-            let is_uneven = self.fleet.as_ref().is_some_and(FleetSummary::is_uneven);
-            let named = if is_uneven {
+            let named = if self.blocks_option() == "--uneven" {
                 format!("--uneven with {} for each rank", requests.blocks_needed)
             } else {
                 format!("--blocks {}", requests.blocks_needed)
@@ -124,16 +130,35 @@ impl Summary {
             return None;
         }
         let cap = self.asked.growth == GrowthArg::Cap.to_string();
+        let fleet = self.fleet.as_ref();
+        if fleet.is_some_and(|it| it.gap_in_service().is_some()) {
+            // Which is said there.
+            return None;
+        }
+        let more = match self.blocks_option() {
+            "--uneven" => "more blocks with --uneven",
+            _ => "more --blocks",
+        };
         let remedy = if of_requests.missed_gap > of_requests.missed_ttft {
             "tokens come too slowly, which a smaller --token-budget or a faster --step-time changes"
+                .into()
         } else if speed.short_steps > speed.full_steps && cap {
-            "the queue waits for memory, of which `--growth ahead:2` promises less; or name more --blocks"
+            format!(
+                "the queue waits for memory, of which `--growth ahead:2` promises less; or name {more}"
+            )
         } else if speed.short_steps > speed.full_steps {
-            "the queue waits for memory, so name more --blocks"
+            format!("the queue waits for memory, so name {more}")
         } else if of_requests.served_tokens_per_s < 0.98 * of_requests.offered_tokens_per_s {
-            "more is offered than the steps compute, which takes a faster --step-time, a larger --token-budget or a second instance"
+            let more = if fleet.is_some_and(FleetSummary::is_several) {
+                "more --instances"
+            } else {
+                "a second instance"
+            };
+            format!(
+                "more is offered than the steps compute, which takes a faster --step-time, a larger --token-budget or {more}"
+            )
         } else {
-            "first tokens wait for their turn, which comes sooner with a larger --token-budget or a faster --step-time"
+            "first tokens wait for their turn, which comes sooner with a larger --token-budget or a faster --step-time".into()
         };
         Some(format!(
             "{} of {} completed requests had their first token too late and {} their tokens too slowly: {remedy}",
@@ -185,7 +210,7 @@ impl Summary {
     fn on_branches(&self) -> Option<String> {
         let storage = &self.storage;
         let (queued, remedy, lack) = if storage.branches_queued > 0 {
-            (storage.branches_queued, "--blocks", "memory")
+            (storage.branches_queued, self.blocks_option(), "memory")
         } else {
             (storage.branches_without_slot, "--max-sequences", "place")
         };

@@ -121,8 +121,8 @@ impl Summary {
         if let Some(fleet) = &self.fleet {
             fleet.write(out)?;
         }
-        writeln!(out, "\nOver the time:")?;
         if let Some(series) = &self.series {
+            writeln!(out, "\nOver the time:")?;
             timeline::write(series, out)?;
         }
         if let Some(fleet) = &self.fleet {
@@ -153,6 +153,7 @@ impl Summary {
     pub(crate) fn defect(&self) -> Option<String> {
         let storage = &self.storage;
         let mut found = Vec::new();
+        let leaks = self.fleet.as_ref().map(FleetSummary::leaks);
         if storage.audit != "ok" {
             found.push(format!(
                 "the audit failed after {} steps: {}",
@@ -170,6 +171,7 @@ impl Summary {
                 ));
             }
         }
+        found.extend(leaks.filter(|_| storage.held_at_end > 0));
         (!found.is_empty()).then(|| found.join("; "))
     }
 }
