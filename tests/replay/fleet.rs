@@ -194,6 +194,12 @@ fn what_fits_into_all_instances_together_and_into_none_is_counted() {
     result.said("1 requests need more blocks than any instance has");
     result.said("fewer --instances with more blocks each (--blocks)");
     result.said("1 requests waited although all instances had the blocks together");
+    // What a watermark keeps is in no sum: five of each ten blocks are left, and of eleven and seven only the latter fit into both.
+    let long = [row(0, 44, 1, 0), row(0, 28, 1, 20)].concat();
+    let kept = ["--blocks", "10", "--watermark", "5"];
+    let result = serve(&scratch, &long, &[&options[2..], &kept].concat());
+    result.has("refused_never", "2");
+    assert_eq!(fits(&result, "fits_in_total_ever"), ["1", "7", "5", "10"]);
     // One instance has no others to look at.
     let options = ["--blocks", "4", "--shards", "2", "--growth", "on-demand"];
     let result = serve(&scratch, &rows, &options);

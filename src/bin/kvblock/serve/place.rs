@@ -69,11 +69,11 @@ impl Simulator<'_> {
             let only = ready().map(|it| it.number).next().unwrap_or_default();
             return self.admit_at(only, head);
         }
-        let largest = ready().map(|it| it.memory.capacity()).max();
+        let most = |it: &Engine| it.memory.capacity().saturating_sub(settings.watermark);
         let needed = self.world.blocks_at_least(head);
-        if Some(needed) > largest {
+        if Some(needed) > ready().map(most).max() {
             // Not worth making its tokens.
-            let capacities = ready().map(|it| it.memory.capacity()).collect();
+            let capacities = ready().map(most).collect();
             return Ok(Placed::Never(self.world.blocks_promised(head), capacities));
         }
         let mut candidates = Vec::new();

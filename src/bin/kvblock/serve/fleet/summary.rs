@@ -110,15 +110,7 @@ impl FleetSummary {
 
     /// The shards that hold blocks after all has ended.
     pub(crate) fn leaks(&self) -> String {
-        let mut found = Vec::new();
-        for it in &self.instances {
-            let held = it.held_at_end.iter().enumerate();
-            let held = held.filter(|(_, blocks)| **blocks > 0);
-            found.extend(held.map(|(shard, blocks)| {
-                format!("{blocks} by shard {shard} of instance {}", it.instance)
-            }));
-        }
-        found.join(", ")
+        leaks(&self.instances)
     }
 
     /// The instances, a row each, and what became of those that did not fit or moved.
@@ -264,6 +256,18 @@ impl FleetSummary {
     }
 }
 
+fn leaks(instances: &[Instance]) -> String {
+    let mut found = Vec::new();
+    for it in instances {
+        let held = it.held_at_end.iter().enumerate();
+        let held = held.filter(|(_, blocks)| **blocks > 0);
+        found.extend(held.map(|(shard, blocks)| {
+            format!("{blocks} by shard {shard} of instance {}", it.instance)
+        }));
+    }
+    found.join(", ")
+}
+
 /// The numbers of the first of these requests.
 pub(super) fn first_of(fits: &FitsInTotal) -> String {
     if fits.requests == 0 {
@@ -284,4 +288,29 @@ pub(super) fn seconds(nanos: Nanos) -> f64 {
 
 fn instant(at: Option<Nanos>) -> String {
     at.map_or_else(|| "-".into(), |at| format!("{:.3}", seconds(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leak_names_its_instance_and_its_shard() {
+        let holding = |instance, held: &[usize]| Instance {
+            instance,
+            figures: EngineFigures::default(),
+            hit_ratio: 0.0,
+            preemptions: 0,
+            held_at_end: held.into(),
+            sequences_at_end: 0,
+        };
+        let instances = [
+            holding(0, &[0, 3]),
+            holding(1, &[0, 0]),
+            holding(2, &[5, 0]),
+        ];
+        let expected = "3 by shard 1 of instance 0, 5 by shard 0 of instance 2";
+        assert_eq!(leaks(&instances), expected);
+        assert_eq!(leaks(&instances[1..2]), "");
+    }
 }
