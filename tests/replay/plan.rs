@@ -101,7 +101,7 @@ fn stages_differ_and_the_shortest_binds() {
             "    usable                       29044 blocks, as many as rank 2 has",
             "    at a time                        4 sequences of 100000 positions",
             "    at a time                        0 sequences of 3000000 positions",
-            "next: kvblock replay TRACE --blocks 29044 --block-size 16",
+            "next: kvblock replay TRACE --uneven 34406,34406,29044,40960 --block-size 16",
         ],
     );
     assert_eq!(

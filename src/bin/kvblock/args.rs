@@ -53,7 +53,7 @@ pub(crate) struct ReplayArgs {
 
     /// Tokens that one id of the trace stands for [default: 512 for `hash_ids`, 16 for `runs` and for Azure,
     /// 64 for sessions]
-    #[arg(long, value_name = "T", help_heading = "Blocks", value_parser = at_least_one)]
+    #[arg(long, value_name = "T", help_heading = "Blocks", value_parser = at_least_one, conflicts_with = "phases")]
     pub(crate) id_tokens: Option<NonZeroUsize>,
 
     /// Tokens of a block; several sizes, as in `16,32,64`, are tried one after another on the same memory and compared.

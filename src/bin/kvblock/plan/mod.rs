@@ -184,7 +184,14 @@ fn print(summary: &Summary<'_>) {
             "at a time"
         );
     }
-    let (blocks, block_size) = (plan.blocks(), plan.block_size());
-    text += &format!("\nnext: kvblock replay TRACE --blocks {blocks} --block-size {block_size}\n");
+    let ranks: Vec<_> = plan.ranks().iter().map(CapacityPlan::blocks).collect();
+    let memory = if ranks.iter().all(|blocks| *blocks == plan.blocks()) {
+        format!("--blocks {}", plan.blocks())
+    } else {
+        let each: Vec<_> = ranks.iter().map(ToString::to_string).collect();
+        format!("--uneven {}", each.join(","))
+    };
+    let block_size = plan.block_size();
+    text += &format!("\nnext: kvblock replay TRACE {memory} --block-size {block_size}\n");
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
