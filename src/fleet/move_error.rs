@@ -134,7 +134,7 @@ one_of! {
     FinishError {
         /// It is over.
         Over(MoveOver),
-        /// An instance of it was removed.
+        /// An instance of it was removed, or is another fleet's.
         NoSuchInstance(NoSuchInstance),
         /// The destination can't take it over yet, or not at all.
         Commit(CommitError),
@@ -147,6 +147,8 @@ one_of! {
     AbortError {
         /// It is over.
         Over(MoveOver),
+        /// It is another fleet's.
+        NoSuchInstance(NoSuchInstance),
         /// The destination has the sequence.
         NotOpen(NotOpen),
     }

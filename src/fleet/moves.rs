@@ -3,6 +3,7 @@
 
 use super::Fleet;
 use super::answers::Answer;
+use super::error::NoSuchInstance;
 use super::member::{InstanceId, InstanceState};
 use super::move_error::{AbortError, FinishError, MoveError};
 use super::moving::{Move, MoveTerms, Stage};
@@ -120,6 +121,7 @@ impl Fleet {
 
     fn commit_move(&mut self, moving: &mut Move) -> Result<(), FinishError> {
         moving.check_open()?;
+        self.check_own(moving)?;
         if moving.stage == Stage::Open {
             let there = self.entry_mut(moving.to)?;
             there.instance.commit(moving.handle())?;
@@ -128,13 +130,32 @@ impl Fleet {
         Ok(())
     }
 
+    /// Whether the instances of a move are those that have or had these names here.
+    fn check_own(&self, moving: &Move) -> Result<(), NoSuchInstance> {
+        for (instance, core) in [
+            (moving.from, moving.read_core()),
+            (moving.to, moving.filled_core()),
+        ] {
+            let is_own = match self.entry(instance) {
+                Ok(entry) => core.is_none_or(|core| entry.shares_a_pool(core)),
+                // It may have been removed since.
+                Err(_) => instance.0 < self.added,
+            };
+            if !is_own {
+                return Err(NoSuchInstance { instance });
+            }
+        }
+        Ok(())
+    }
+
     /// Calls a move off: the source keeps the sequence and goes on, if it has not been released meanwhile; the destination gives its
     /// blocks back, each when its writers have answered.
     ///
     /// # Errors
-    /// [`AbortError`]: it is over, or the destination has it. Nothing is changed.
+    /// [`AbortError`]: it is over, the destination has it, or it is another fleet's. Nothing is changed.
     pub fn abort_move(&mut self, moving: &mut Move) -> Result<(), AbortError> {
         moving.check_open()?;
+        self.check_own(moving)?;
         moving.call_off()?;
         if let Ok(there) = self.entry_mut(moving.to) {
             // It may have been released already.

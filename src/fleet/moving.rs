@@ -6,6 +6,7 @@ use super::member::InstanceId;
 use super::move_error::MoveOver;
 use crate::instance::{InstanceExport, InstanceImported};
 use crate::lease::Owner;
+use crate::pool::Core;
 use crate::sequence::Handle;
 use crate::transfer::{Flights, Import, NotOpen};
 
@@ -114,6 +115,16 @@ impl Move {
     #[must_use]
     pub fn imports(&self) -> &[Import] {
         &self.imported.imports
+    }
+
+    /// A pool that is read.
+    pub(super) fn read_core(&self) -> Option<&Core> {
+        self.export.shards().first().map(|it| it.lease().core())
+    }
+
+    /// A pool that is written to.
+    pub(super) fn filled_core(&self) -> Option<&Core> {
+        self.imported.imports.first().map(Import::core)
     }
 
     pub(super) fn check_open(&self) -> Result<(), MoveOver> {

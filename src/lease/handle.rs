@@ -173,7 +173,7 @@ impl Lease {
         usize::try_from(self.cell.references).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn core(&self) -> &Core {
+    pub(crate) fn core(&self) -> &Core {
         &self.cell.account.core
     }
 

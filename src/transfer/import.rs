@@ -21,7 +21,7 @@ use super::flights::Flight;
 use crate::array::array;
 use crate::block::BlockId;
 use crate::error::CreateError;
-use crate::pool::{Atomic, BlockList, BlockPool, Holder, Holds, address};
+use crate::pool::{Atomic, BlockList, BlockPool, Core, Holder, Holds, address};
 use crate::shared::Shared;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::{AtomicU64, mutant};
@@ -262,6 +262,10 @@ impl Import {
     /// Positions before the first that the source found bad.
     pub(crate) fn sound(&self) -> usize {
         self.source().map_or(usize::MAX, Export::sound)
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.cell.pool.core
     }
 
     pub(crate) fn source(&self) -> Option<&Export> {

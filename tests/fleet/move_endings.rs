@@ -271,3 +271,28 @@ fn what_is_found_completely_needs_no_writer() {
     audit(&fleet);
     assert_eq!(blocks(&fleet, ids[0])[2], 0);
 }
+
+/// Another fleet has instances of the same names: it neither ends the move nor touches a sequence of its own.
+#[test]
+fn a_move_of_another_fleet_is_refused() {
+    let (mut here, ids, mut moving) = under_way();
+    let (mut other, _, own) = under_way();
+    for arrived in [false, true] {
+        if arrived {
+            arrive(&moving);
+        }
+        // An empty one never had so many instances.
+        for fleet in [&mut other, &mut Fleet::new()] {
+            let Err(AbortError::NoSuchInstance(error)) = fleet.abort_move(&mut moving) else {
+                panic!("it is another fleet's");
+            };
+            assert_eq!(error.instance, ids[0]);
+            let finished = fleet.finish_move(&mut moving);
+            assert_eq!(finished, Err(FinishError::NoSuchInstance(error)));
+        }
+        assert_eq!(other.get(own.to()).unwrap().len(), 1);
+    }
+    let handle = here.finish_move(&mut moving).unwrap();
+    goes_on(&mut here, ids[1], handle);
+    audit(&here);
+}
