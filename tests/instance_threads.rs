@@ -63,8 +63,8 @@ impl Told {
             other => panic!("{other:?}"),
         };
         let at = usize::try_from(shard.get()).expect("few");
-        let (nevers, for_now) = &mut self.refused[at];
-        *(if never { nevers } else { for_now }) += 1;
+        let (for_ever, for_now) = &mut self.refused[at];
+        *(if never { for_ever } else { for_now }) += 1;
         at
     }
 
