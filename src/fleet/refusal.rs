@@ -43,7 +43,7 @@ pub enum NoPlace {
         instance: InstanceId,
         /// Its answer.
         refused: Refused,
-        /// Blocks that are available on the instances together.
+        /// Blocks that are available on the instances together: of each as many as its scarcest shard has.
         available_sum: usize,
         /// Whether that would be enough.
         fits_in_sum: bool,

@@ -207,7 +207,9 @@ impl Walk {
                 fits_in_sum,
                 ..
             } => {
-                assert!(needed > available && available_sum >= available);
+                assert!(needed > available);
+                // One without a slot left has blocks, too, and can't admit with them.
+                assert!(available_sum * SIZE >= largest.sum_now);
                 assert_eq!(fits_in_sum, needed <= available_sum);
             }
             _ => {}
