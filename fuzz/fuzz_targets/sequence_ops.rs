@@ -7,8 +7,12 @@
 
 #[path = "../../tests/sequence_model/ops.rs"]
 mod calls;
+#[path = "../../tests/sequence_model/faults.rs"]
+mod faults;
 #[path = "../../tests/sequence_model/fences.rs"]
 mod fences;
+#[path = "../../tests/sequence_model/figures.rs"]
+mod figures;
 #[path = "../../tests/sequence_model/lanes.rs"]
 mod lanes;
 #[path = "../../tests/sequence_model/memory.rs"]
