@@ -329,10 +329,10 @@ fn labels_that_are_none_are_refused_and_nothing_is_added() {
 }
 
 /// An instance of two ranks in lockstep, of 12 and 10 blocks, with a sequence of two blocks.
-fn instance() -> Instance {
+fn instance(first: u32) -> Instance {
     let ranks = [
-        Rank::new(ShardId::new(4), 12),
-        Rank::new(ShardId::new(5), 10),
+        Rank::new(ShardId::new(first), 12),
+        Rank::new(ShardId::new(first + 1), 10),
     ];
     let config = (PoolConfig::new(1, 4), SequencesConfig::new(3));
     let mut instance = Instance::lockstep(&ranks, &config.0, &config.1).expect("two ranks");
@@ -346,7 +346,7 @@ fn instance() -> Instance {
 fn an_instance_and_its_ranks() {
     let mut metrics = Metrics::new();
     metrics
-        .instance(&[("instance", "a")], &instance().report())
+        .instance(&[("instance", "a")], &instance(4).report())
         .expect("sound labels");
     let page = metrics.to_string();
     for line in [
@@ -368,9 +368,9 @@ fn an_instance_and_its_ranks() {
 #[test]
 fn a_fleet_its_models_and_members() {
     let mut fleet = Fleet::new();
-    let first = fleet.add(instance(), Member::new(7, 100)).expect("memory");
+    let first = fleet.add(instance(4), Member::new(7, 100)).expect("memory");
     let starting = Member::new(7, 100).ready(false);
-    let second = fleet.add(instance(), starting).expect("memory");
+    let second = fleet.add(instance(8), starting).expect("memory");
     let (space, prompt) = (Namespace::new(), [2; 64]);
     let request = Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand);
     assert!(fleet.admit(7, &request, Placement::MostFree).is_err());
@@ -391,7 +391,7 @@ fn a_fleet_its_models_and_members() {
         format!(
             "kvblock_member_service_positions{{instance=\"{first}\",model=\"7\",use=\"used\"}} 8"
         ),
-        format!("kvblock_rank_stranded_blocks{{instance=\"{second}\",model=\"7\",rank=\"4\"}} 2"),
+        format!("kvblock_rank_stranded_blocks{{instance=\"{second}\",model=\"7\",rank=\"8\"}} 2"),
     ] {
         assert!(page.lines().any(|it| it == line), "{line}: {page}");
     }
@@ -410,7 +410,7 @@ fn a_fleet_its_models_and_members() {
     }
     assert!(
         metrics
-            .instance(&[("rank", "x")], &instance().report())
+            .instance(&[("rank", "x")], &instance(4).report())
             .is_err()
     );
     assert_eq!(metrics.to_string(), page);
