@@ -12,7 +12,7 @@ mod walk;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(properties::config(5_000, "proptest-regressions/fleet_model.txt", 100_000))]
+    #![proptest_config(properties::config(1_500, "proptest-regressions/fleet_model.txt", 100_000))]
     #[test]
     fn a_fleet_keeps_its_accounts(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         walk::run(&bytes);
