@@ -9,7 +9,7 @@ use super::move_error::{AbortError, FinishError, MoveError};
 use super::moving::{Move, MoveTerms, Stage};
 use crate::instance::InstanceIncoming;
 use crate::pool::{Fence, Lane};
-use crate::sequence::{Admit, AdmitError, EndAfterError, ExportError, Handle, Terms};
+use crate::sequence::{Admit, EndAfterError, ExportError, Handle, Terms};
 
 impl Fleet {
     /// Begins to move a sequence to another instance of its model: offers what is computed of it to be read, and admits it there with all
@@ -48,8 +48,8 @@ impl Fleet {
         }
         let taken = there.can_take(request, state.computed);
         taken.map_err(|answer| {
-            if let Answer::Admit(AdmitError::Refused(refused)) = answer {
-                there.instance.count_refusal(refused);
+            if let Answer::Admit(error) = &answer {
+                there.instance.count_refused(error);
             }
             MoveError::refused(there, answer)
         })?;

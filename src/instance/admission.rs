@@ -1,10 +1,9 @@
 //! Admission over all shards: credits on each first, in rising order; then hits are held, as many as the shortest shard has.
 
 use super::{Instance, PerShard};
-use crate::error::LengthMismatch;
-use crate::error::Refused;
+use crate::error::{LengthMismatch, OutOfMemory, Refused};
 use crate::prefix::Prompt;
-use crate::sequence::{Admit, AdmitError, Admitted, Cost, Draft, Sequences};
+use crate::sequence::{Admit, AdmitError, Admitted, Cost, Draft};
 use crate::sync::mutant;
 
 /// What an admission takes on each shard.
@@ -60,8 +59,7 @@ impl Instance {
     ///
     /// As [`Sequences::check`] on each shard.
     pub fn check(&self, request: &Admit<'_>) -> Result<Costs, AdmitError> {
-        let quote = self.quote(request);
-        let (shards, _) = quote.map_err(|(_, error)| error)?;
+        let (shards, _) = self.quote(request)?;
         Ok(Costs {
             shards,
             block_size: self.block_size(),
@@ -80,10 +78,9 @@ impl Instance {
         if let [only] = &mut *self.shards {
             return only.admit(request);
         }
-        let (costs, most) = self.quote(request).map_err(|(at, error)| {
-            self.shards[at].count_refused(error);
-            error
-        })?;
+        let (costs, most) = self
+            .quote(request)
+            .inspect_err(|error| self.count_refused(error))?;
         self.on_all(|at, it| it.make_room(request, &costs[at]), |_, _, ()| {})?;
         let mut drafts = self.on_all(
             |at, it| it.promise(&costs[at]),
@@ -91,7 +88,7 @@ impl Instance {
         )?;
         let mut shortest = most;
         for (it, draft) in self.shards.iter_mut().zip(&mut drafts) {
-            it.pin_found(request, shortest, draft)?;
+            it.pin_found(request, shortest, draft);
             shortest = draft.found;
         }
         self.settle(&mut drafts, shortest)?;
@@ -102,7 +99,7 @@ impl Instance {
             admitted = admitted.or(Some(entered));
         }
         // There is at least one shard.
-        admitted.ok_or(AdmitError::OutOfMemory(crate::error::OutOfMemory))
+        admitted.ok_or(OutOfMemory.into())
     }
 
     /// Keeps `found` pinned blocks on each shard, and has the credits for the rest; or gives everything back.
@@ -126,28 +123,18 @@ impl Instance {
         refused
     }
 
-    /// What a request takes on each shard, and how many blocks are found on all of them; or the refusing shard's place and answer.
-    fn quote(&self, request: &Admit<'_>) -> Result<(PerShard<Cost>, usize), (usize, AdmitError)> {
-        let shards = || self.shards.iter().enumerate();
-        for (at, it) in shards() {
-            it.check_never(request).map_err(|error| (at, error))?;
-        }
-        self.first().check_slot().map_err(|error| (0, error))?;
-        let count = |(at, it): (usize, &Sequences)| {
-            let cost = it.count(request, usize::MAX);
-            cost.map_err(|error| (at, error))
-        };
-        let mut costs = shards().map(count).collect::<Result<PerShard<_>, _>>()?;
+    /// What a request takes on each shard, and how many blocks are found on all of them.
+    fn quote(&self, request: &Admit<'_>) -> Result<(PerShard<Cost>, usize), AdmitError> {
+        self.look(|_, it| it.check_never(request))?;
+        self.first().check_slot()?;
+        let mut costs = self.look(|_, it| it.count(request, usize::MAX))?;
         let most = costs.iter().map(found).min().unwrap_or(0);
-        for ((at, it), cost) in shards().zip(&mut costs) {
+        for (it, cost) in self.shards.iter().zip(&mut costs) {
             if found(cost) > most {
-                *cost = it.count(request, most).map_err(|error| (at, error))?;
+                *cost = it.count(request, most)?;
             }
         }
-        for ((at, it), cost) in shards().zip(&costs) {
-            let now = it.check_now(cost, request.budget);
-            now.map_err(|refused| (at, refused.into()))?;
-        }
+        self.look(|at, it| it.check_now(&costs[at], request.budget))?;
         Ok((costs, most))
     }
 }

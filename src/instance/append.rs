@@ -1,22 +1,23 @@
 //! Growth over all shards: a sequence gets its positions on each of them or on none.
 
-use alloc::vec::Vec;
+use smallvec::SmallVec;
 
 use super::{Instance, PerShard};
 use crate::error::OutOfMemory;
-use crate::sequence::{AppendError, Failure, Handle, Need, Step, Until};
+use crate::sequence::{AppendError, Failure, Handle, MayRefuse, Need, Step, Until};
 
 /// What the engine has to know and do on each shard before it runs a step. Kept by the caller, so that its lists are made once.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceStep {
-    shards: Vec<Step>,
+    /// The first one needs no memory: it tells who got nothing if there is none for the others.
+    shards: SmallVec<[Step; 1]>,
 }
 
 impl InstanceStep {
     /// Empty lists.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { shards: Vec::new() }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// For each shard its slots, copies, fresh blocks and changes; one in lockstep. Empty before the first use.
@@ -33,10 +34,13 @@ impl InstanceStep {
 
     /// Empty, with lists for so many shards.
     pub(super) fn begin(&mut self, shards: usize) -> Result<(), OutOfMemory> {
+        self.shards.iter_mut().for_each(Step::clear);
+        if self.shards.is_empty() {
+            self.shards.push(Step::new());
+        }
         let missing = shards.saturating_sub(self.shards.len());
         self.shards.try_reserve(missing).map_err(|_| OutOfMemory)?;
         self.shards.resize_with(shards, Step::new);
-        self.shards.iter_mut().for_each(Step::clear);
         Ok(())
     }
 
@@ -49,11 +53,12 @@ impl Instance {
     /// Appends `n` positions to each sequence of a batch on every shard, in this order, and tells in `out` (which is cleared first) what
     /// is to be done on each. Who can't have its positions on one shard gets them on none, and does not touch the others.
     ///
-    /// As [`Sequences::step`](crate::Sequences::step) on each shard. If there is no memory for the lists of `out`, they are not there, and
-    /// nobody got anything.
+    /// As [`Sequences::step`](crate::Sequences::step) on each shard.
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut InstanceStep) {
-        if out.begin(self.shards.len()).is_err() {
-            out.shards.clear();
+        if let Err(none) = out.begin(self.shards.len()) {
+            for index in 0..batch.len() {
+                out.shards[0].fail(index, none.into());
+            }
             return;
         }
         if let ([only], [step]) = (&mut *self.shards, &mut *out.shards) {
@@ -108,7 +113,6 @@ impl Instance {
     /// As [`append`](Self::append).
     pub fn check_append(&self, handle: Handle, n: usize) -> Result<usize, AppendError> {
         let needs = self.plan(handle, Until::Append(n))?;
-        self.check_needs(&needs).map_err(|(_, error)| error)?;
         Ok(needs.iter().map(Need::blocks).max().unwrap_or(0) as usize)
     }
 
@@ -132,24 +136,21 @@ impl Instance {
         until: Until,
         out: &mut InstanceStep,
     ) -> Result<(), AppendError> {
-        self.grow_table(index, handle, until, out)
-            .map_err(|(at, error)| {
-                self.shards[at].count_refused_append(error);
-                error
-            })
-    }
-
-    fn plan(&self, handle: Handle, until: Until) -> Result<PerShard<Need>, AppendError> {
-        self.look(|_, it| it.plan_append(handle, until))
-    }
-
-    /// The place of the first shard that has no blocks for it, and its answer.
-    fn check_needs(&self, needs: &[Need]) -> Result<(), (usize, AppendError)> {
-        for (at, (it, need)) in self.shards.iter().zip(needs).enumerate() {
-            let checked = it.check_need(need);
-            checked.map_err(|refused| (at, refused.into()))?;
+        let grown = self.grow_table(index, handle, until, out);
+        if let Err(error) = grown {
+            let mut shards = self.shards.iter_mut();
+            if let Some(it) = shards.find(|it| error.is_of(it.pool().shard())) {
+                it.count_refused_append(error);
+            }
         }
-        Ok(())
+        grown
+    }
+
+    /// What it takes on each shard, if that can be had at this instant.
+    fn plan(&self, handle: Handle, until: Until) -> Result<PerShard<Need>, AppendError> {
+        let needs = self.look(|_, it| it.plan_append(handle, until))?;
+        self.look(|at, it| it.check_need(&needs[at]))?;
+        Ok(needs)
     }
 
     fn grow_table(
@@ -158,34 +159,21 @@ impl Instance {
         handle: Handle,
         until: Until,
         out: &mut InstanceStep,
-    ) -> Result<(), (usize, AppendError)> {
-        let mut needs = PerShard::new();
-        for (at, it) in self.shards.iter().enumerate() {
-            let need = it.plan_append(handle, until);
-            needs.push(need.map_err(|error| (at, error))?);
-        }
-        self.check_needs(&needs)?;
-        let failed = |at| move |error| (at, error);
+    ) -> Result<(), AppendError> {
+        let needs = self.plan(handle, until)?;
         self.on_all(
-            |at, it| {
-                it.prepare_append(handle, &needs[at], out.shard(at))
-                    .map_err(failed(at))
-            },
+            |at, it| it.prepare_append(handle, &needs[at], out.shard(at)),
             |at, it, ()| it.forget_append(&needs[at]),
         )?;
         let paid = self.on_all(
-            |at, it| it.pay_append(handle, &needs[at]).map_err(failed(at)),
+            |at, it| it.pay_append(handle, &needs[at]),
             |_, it, paid| it.give_back_append(handle, &paid),
         );
-        let paid = match paid {
-            Ok(paid) => paid,
-            Err(refused) => {
-                for (it, need) in self.shards.iter_mut().zip(&needs) {
-                    it.forget_append(need);
-                }
-                return Err(refused);
+        let paid = paid.inspect_err(|_| {
+            for (it, need) in self.shards.iter_mut().zip(&needs) {
+                it.forget_append(need);
             }
-        };
+        })?;
         for (at, it) in self.shards.iter_mut().enumerate() {
             it.finish_append(handle, &needs[at], (index, &paid[at]), out.shard(at));
         }

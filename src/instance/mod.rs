@@ -48,9 +48,8 @@ pub use self::rank::Rank;
 pub use self::transfer::{InstanceExport, InstanceImported, InstanceIncoming};
 
 use self::rank::Ranks;
-use crate::error::Refused;
 use crate::pool::{BlockPool, PoolConfig};
-use crate::sequence::{Sequences, SequencesConfig};
+use crate::sequence::{MayRefuse, Sequences, SequencesConfig};
 use crate::sync::mutant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -279,11 +278,11 @@ impl Instance {
         &self.shards[0]
     }
 
-    /// Counts a refusal where it came from.
-    pub(crate) fn count_refusal(&self, refused: Refused) {
-        let (Refused::NeverFits { shard, .. } | Refused::Shortfall { shard, .. }) = refused;
-        if let Some(it) = self.shards.iter().find(|it| it.pool().shard() == shard) {
-            it.core().count_refusal(refused);
+    /// Counts a refusal, if the error is one, on the shard that it names.
+    pub(crate) fn count_refused(&self, error: &impl MayRefuse) {
+        let mut shards = self.shards.iter();
+        if let Some(it) = shards.find(|it| error.is_of(it.pool().shard())) {
+            it.count_refused(error);
         }
     }
 

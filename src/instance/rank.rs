@@ -8,7 +8,7 @@ use crate::block::ShardId;
 use crate::error::CreateError;
 use crate::shared::Shared;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
-use crate::sync::unmodelled::{AtomicU32, AtomicUsize};
+use crate::sync::{AtomicU32, AtomicU64, mutant};
 
 /// What one rank, or one shard, has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ struct Cell {
 #[derive(Debug)]
 struct Known {
     shard: ShardId,
-    blocks: AtomicUsize,
+    blocks: AtomicU64,
     max_blocks: usize,
 }
 
@@ -82,7 +82,7 @@ impl Ranks {
             }
             known.push(Known {
                 shard,
-                blocks: AtomicUsize::new(rank.blocks),
+                blocks: AtomicU64::new(rank.blocks as u64),
                 max_blocks: rank.max_blocks,
             });
         }
@@ -121,17 +121,23 @@ impl Ranks {
     /// The right to give ranks more or fewer blocks; `None`: another registry of the table is doing that.
     pub(super) fn resize(&self) -> Option<Resize<'_>> {
         let flag = &self.cell.resizing;
-        let mine = flag.compare_exchange(0, 1, Acquire, Relaxed);
+        let order = if mutant("ranks-resize-relaxed") {
+            Relaxed
+        } else {
+            Acquire
+        };
+        let mine = flag.compare_exchange(0, 1, order, Relaxed);
         mine.ok().map(|_| Resize(&self.cell))
     }
 }
 
 impl Known {
-    /// Relaxed: how many blocks are in use is the pool's to say.
+    /// Relaxed: how many blocks are in use is the pool's to say, and who resizes has the flag.
     fn now(&self) -> Rank {
+        let blocks = self.blocks.load(Relaxed);
         Rank {
             shard: self.shard,
-            blocks: self.blocks.load(Relaxed),
+            blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
             max_blocks: self.max_blocks,
         }
     }
@@ -143,14 +149,14 @@ pub(super) struct Resize<'r>(&'r Cell);
 impl Resize<'_> {
     pub(super) fn set(&self, at: usize, blocks: usize) {
         if let Some(rank) = self.0.ranks.get(at) {
-            rank.blocks.store(blocks, Relaxed);
+            rank.blocks.store(blocks as u64, Relaxed);
         }
     }
 }
 
 impl Drop for Resize<'_> {
     fn drop(&mut self) {
-        // Pairs with the Acquire of the next one: it sees what this one set.
+        // Pairs with the Acquire of the next one: it sees what this one set (model `two_registries_grow`).
         self.0.resizing.store(0, Release);
     }
 }

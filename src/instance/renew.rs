@@ -37,7 +37,10 @@ impl Instance {
             }
         }
         self.shards[place].invalidate(block, affected)?;
-        for &(handle, entry) in sharers.iter().filter(|(it, _)| affected.contains(it)) {
+        // Both lists are in the order of slots.
+        let mut bad = affected.iter().peekable();
+        sharers.retain(|(handle, _)| bad.next_if_eq(&handle).is_some());
+        for (handle, entry) in sharers {
             let others = self.shards.iter_mut().enumerate();
             for (_, it) in others.filter(|&(at, _)| at != place) {
                 it.roll_back(handle, entry);

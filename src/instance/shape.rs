@@ -4,7 +4,7 @@ use super::Instance;
 use crate::error::ReleaseAfterError;
 use crate::pool::{Fence, Lane};
 use crate::sequence::{
-    BranchError, EndAfterError, Handle, Stale, TruncateAfterError, TruncateError,
+    BranchError, Cutback, EndAfterError, Handle, Stale, TruncateAfterError, TruncateError,
 };
 
 impl Instance {
@@ -14,17 +14,7 @@ impl Instance {
     /// [`TruncateError`]; a refusal names the shard. Nothing is changed on any.
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
         let plans = self.look(|_, it| it.plan_truncate(handle, positions, false))?;
-        for (it, plan) in self.shards.iter().zip(&plans) {
-            it.check_truncate(handle, plan)
-                .inspect_err(|&error| it.count_refused_truncate(error))?;
-        }
-        self.on_all(
-            |at, it| {
-                it.pay_truncate(handle, &plans[at])
-                    .inspect_err(|&error| it.count_refused_truncate(error))
-            },
-            |at, it, ()| it.give_back_truncate(handle, &plans[at]),
-        )?;
+        self.pay_truncation(handle, &plans)?;
         for (it, plan) in self.shards.iter_mut().zip(&plans) {
             it.finish_truncate(handle, plan);
         }
@@ -56,17 +46,7 @@ impl Instance {
         for ((it, plan), lane) in self.shards.iter().zip(&plans).zip(lanes.iter_mut()) {
             it.prepare_truncate_after(handle, plan, lane)?;
         }
-        for (it, plan) in self.shards.iter().zip(&plans) {
-            it.check_truncate(handle, plan)
-                .inspect_err(|&error| it.count_refused_truncate(error))?;
-        }
-        self.on_all(
-            |at, it| {
-                it.pay_truncate(handle, &plans[at])
-                    .inspect_err(|&error| it.count_refused_truncate(error))
-            },
-            |at, it, ()| it.give_back_truncate(handle, &plans[at]),
-        )?;
+        self.pay_truncation(handle, &plans)?;
         let held = self.on_all(
             |at, it| it.hold_truncated(handle, &plans[at]),
             |at, it, ()| it.unhold_truncated(handle, &plans[at]),
@@ -84,6 +64,19 @@ impl Instance {
         Ok(())
     }
 
+    /// Sets aside what a truncation charges on each shard.
+    fn pay_truncation(&mut self, handle: Handle, plans: &[Cutback]) -> Result<(), TruncateError> {
+        self.look(|at, it| it.check_truncate(handle, &plans[at]))
+            .and_then(|_| {
+                self.on_all(
+                    |at, it| it.pay_truncate(handle, &plans[at]),
+                    |at, it, ()| it.give_back_truncate(handle, &plans[at]),
+                )
+            })
+            .inspect_err(|error| self.count_refused(error))?;
+        Ok(())
+    }
+
     /// Makes a branch for each place in `children` on every shard, and puts its handle there: all of them or none. As
     /// [`Sequences::fork`](crate::Sequences::fork).
     ///
@@ -91,17 +84,14 @@ impl Instance {
     /// [`BranchError`]; a refusal names the shard. Nothing is changed on any.
     pub fn fork(&mut self, parent: Handle, children: &mut [Handle]) -> Result<(), BranchError> {
         let plans = self.look(|_, it| it.plan_fork(parent, children.len()))?;
-        for (it, plan) in self.shards.iter().zip(&plans) {
-            it.check_fork(plan)
-                .inspect_err(|&error| it.count_refused_fork(error))?;
-        }
-        self.on_all(
-            |at, it| {
-                it.begin_fork(parent, &plans[at])
-                    .inspect_err(|&error| it.count_refused_fork(error))
-            },
-            |at, it, ()| it.give_up_fork(parent, &plans[at]),
-        )?;
+        self.look(|at, it| it.check_fork(&plans[at]))
+            .and_then(|_| {
+                self.on_all(
+                    |at, it| it.begin_fork(parent, &plans[at]),
+                    |at, it, ()| it.give_up_fork(parent, &plans[at]),
+                )
+            })
+            .inspect_err(|error| self.count_refused(error))?;
         for (at, (it, plan)) in self.shards.iter_mut().zip(&plans).enumerate() {
             it.finish_fork(parent, plan, children, at == 0);
         }

@@ -12,8 +12,8 @@ use crate::error::OutOfMemory;
 use crate::lease::Leases;
 use crate::prefix::Namespace;
 use crate::sequence::{
-    Admit, AdmitError, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Offer,
-    Sequences, Stale, Terms,
+    Admit, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Offer, Sequences,
+    Stale, Terms,
 };
 use crate::shared::Shared;
 use crate::sync::mutant;
@@ -214,7 +214,7 @@ impl Instance {
         self.check_tables(leases)?;
         for ((it, plan), table) in self.shards.iter().zip(&plans).zip(leases.iter_mut()) {
             it.check_export(handle, plan, table, terms)
-                .inspect_err(|&error| it.count_refused_export(error))?;
+                .inspect_err(|error| it.count_refused(error))?;
         }
         let mut exports = Vec::new();
         let enough = exports.try_reserve_exact(self.shards.len());
@@ -224,7 +224,7 @@ impl Instance {
             |at, it| {
                 let table = tables.next().ok_or(OutOfMemory)?;
                 it.offer(handle, &plans[at], namespace, table, terms)
-                    .inspect_err(|&error| it.count_refused_export(error))
+                    .inspect_err(|error| it.count_refused(error))
             },
             |at, it, export| it.take_back(handle, &plans[at], &export),
         )?;
@@ -261,11 +261,9 @@ impl Instance {
         let mut imports = Vec::new();
         let enough = imports.try_reserve_exact(self.shards.len());
         enough.map_err(|_| OutOfMemory)?;
-        let costs = self.check(request).inspect_err(|&error| {
-            if let AdmitError::Refused(refused) = error {
-                self.count_refusal(refused);
-            }
-        })?;
+        let costs = self
+            .check(request)
+            .inspect_err(|error| self.count_refused(error))?;
         let prepared = self.on_all(
             |at, it| it.prepare_import(&incoming.of_shard(at), &costs.shards()[at]),
             |at, _, _| Sequences::forget_import(&incoming.of_shard(at)),
@@ -278,8 +276,8 @@ impl Instance {
         for (at, (it, prepared)) in self.shards.iter_mut().zip(prepared).enumerate() {
             imports.push(it.begin_import(&admitted, &incoming.of_shard(at), prepared));
         }
-        // Where nothing is to come it is there already.
-        self.loading(admitted.handle).map_err(|_| OutOfMemory)?;
+        // Where nothing is to come it is there already. It was admitted just now.
+        let _ = self.loading(admitted.handle);
         Ok(InstanceImported {
             handle: admitted.handle,
             hit: admitted.hit,

@@ -170,10 +170,10 @@ impl Sequences {
     pub fn admit(&mut self, request: &Admit<'_>) -> Result<Admitted, AdmitError> {
         let cost = self
             .check(request)
-            .inspect_err(|&error| self.count_refused(error))?;
+            .inspect_err(|error| self.count_refused(error))?;
         self.make_room(request, &cost)?;
         let mut draft = self.promise(&cost)?;
-        self.pin_found(request, usize::MAX, &mut draft)?;
+        self.pin_found(request, usize::MAX, &mut draft);
         self.settle(&mut draft, usize::MAX)?;
         Ok(self.enter(request, &draft, None))
     }
@@ -229,12 +229,6 @@ impl Sequences {
         Ok(())
     }
 
-    pub(crate) fn count_refused(&self, error: AdmitError) {
-        if let AdmitError::Refused(refused) = error {
-            self.core().count_refusal(refused);
-        }
-    }
-
     /// Room in the next vacant slot for what a request has.
     pub(crate) fn make_room(
         &mut self,
@@ -270,16 +264,11 @@ impl Sequences {
         refused
     }
 
-    /// Holds up to `most` blocks of the prompt for the next vacant slot.
-    pub(crate) fn pin_found(
-        &mut self,
-        request: &Admit<'_>,
-        most: usize,
-        draft: &mut Draft,
-    ) -> Result<(), AdmitError> {
+    /// Holds up to `most` blocks of the prompt, which has been [counted](Self::count), for the next vacant slot.
+    pub(crate) fn pin_found(&mut self, request: &Admit<'_>, most: usize, draft: &mut Draft) {
         let core = &*self.pool.core;
         let prompt = &request.prompt;
-        let most = prompt.matchable(core.block_size)?.min(most);
+        let most = prompt.matchable(core.block_size).unwrap_or(0).min(most);
         let chain = &mut self.registry.vacant(0).chain;
         let cuts = core.cuts.0.load(Acquire);
         chain.restart(core.space(prompt.namespace), cuts);
@@ -287,7 +276,6 @@ impl Sequences {
         core.find(prompt, most, &mut purse, &mut chain.ids);
         draft.spent = purse.close();
         draft.found = chain.ids.len();
-        Ok(())
     }
 
     /// Keeps at most `most` of the blocks that were pinned, and has the credits for the rest and the promise, no more and no less. If

@@ -4,7 +4,7 @@
 //! published, it takes blocks: paid from the sequence's promise and from what is available, decided before anything is changed.
 
 use super::Sequences;
-use super::error::AppendError;
+use super::error::{AppendError, MayRefuse};
 use super::handle::Handle;
 use super::need::{Need, Paid, Until};
 use super::step::Step;
@@ -195,9 +195,7 @@ impl Sequences {
 
     /// Counts an append that was refused.
     pub(crate) fn count_refused_append(&mut self, error: AppendError) {
-        if let AppendError::Refused(refused) = error {
-            self.statistics.refused_appends += 1;
-            self.pool.core.count_refusal(refused);
-        }
+        self.statistics.refused_appends += u64::from(error.refused().is_some());
+        self.count_refused(&error);
     }
 }

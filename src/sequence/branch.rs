@@ -25,7 +25,7 @@ impl Sequences {
         let plan = self.plan_fork(parent, children.len())?;
         self.check_fork(&plan)
             .and_then(|()| self.begin_fork(parent, &plan))
-            .inspect_err(|&error| self.count_refused_fork(error))?;
+            .inspect_err(|error| self.count_refused(error))?;
         self.finish_fork(parent, &plan, children, true);
         Ok(())
     }
@@ -156,12 +156,6 @@ impl Sequences {
             if positions % core.block_size != 0 {
                 cursor.close();
             }
-        }
-    }
-
-    pub(crate) fn count_refused_fork(&self, error: BranchError) {
-        if let BranchError::Refused(refused) = error {
-            self.core().count_refusal(refused);
         }
     }
 }

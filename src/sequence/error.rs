@@ -4,6 +4,7 @@ use core::error::Error;
 use core::fmt;
 
 use super::transit::InTransit;
+use crate::block::ShardId;
 use crate::error::{
     LengthMismatch, OutOfMemory, Refused, ReleaseAfterError, TooManyReferences, WrongPool, one_of,
 };
@@ -419,3 +420,37 @@ one_of! {
         TooManySequences(TooManySequences),
     }
 }
+
+/// An error that may be a refusal for want of blocks: those are counted.
+pub(crate) trait MayRefuse {
+    /// The refusal, if it is one.
+    fn refused(&self) -> Option<Refused>;
+
+    /// Whether it is one of this shard.
+    fn is_of(&self, named: ShardId) -> bool {
+        self.refused().is_some_and(|refused| {
+            let (Refused::NeverFits { shard, .. } | Refused::Shortfall { shard, .. }) = refused;
+            shard == named
+        })
+    }
+}
+
+macro_rules! may_refuse {
+    ($($error:ident),+) => {
+        $(impl MayRefuse for $error {
+            fn refused(&self) -> Option<Refused> {
+                match *self {
+                    Self::Refused(refused) => Some(refused),
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+may_refuse!(
+    AdmitError,
+    AppendError,
+    BranchError,
+    ExportError,
+    TruncateError
+);

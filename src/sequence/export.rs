@@ -63,7 +63,7 @@ impl Sequences {
     ) -> Result<Export, ExportError> {
         let plan = self.plan_export(handle, namespace)?;
         self.offer(handle, &plan, namespace, leases, terms)
-            .inspect_err(|&error| self.count_refused_export(error))
+            .inspect_err(|error| self.count_refused(error))
     }
 }
 
@@ -183,11 +183,5 @@ impl Sequences {
         }
         self.exports.pop();
         self.statistics.exports -= 1;
-    }
-
-    pub(crate) fn count_refused_export(&self, error: ExportError) {
-        if let ExportError::Refused(refused) = error {
-            self.core().count_refusal(refused);
-        }
     }
 }

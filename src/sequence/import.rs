@@ -164,7 +164,7 @@ impl Sequences {
         // What is found here need not come; with others at work that may be less than is found in the end.
         let cost = self
             .check(request)
-            .inspect_err(|&error| self.count_refused(error))?;
+            .inspect_err(|error| self.count_refused(error))?;
         let prepared = self.prepare_import(incoming, &cost)?;
         let admitted = self
             .admit(request)

@@ -48,6 +48,7 @@ pub use self::admission::{Admit, Admitted, Cost};
 pub use self::audit::SequencesInconsistency;
 pub use self::config::SequencesConfig;
 pub use self::end::Detached;
+pub(crate) use self::error::MayRefuse;
 pub use self::error::{
     AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, CommitError,
     ComputedError, CopyPending, DetachError, EndAfterError, ExportError, ImportError, MoveAborted,
@@ -64,6 +65,7 @@ pub use self::statistics::HitStatistics;
 pub use self::step::{Failure, Step, TableChange};
 pub use self::ticket::CopyTicket;
 pub use self::transit::InTransit;
+pub(crate) use self::truncate::Cutback;
 pub use self::victims::Victim;
 pub use self::view::SequenceState;
 
@@ -197,6 +199,13 @@ impl Sequences {
 
     pub(crate) fn core(&self) -> &Core {
         &self.pool.core
+    }
+
+    /// Counts a refusal, if the error is one.
+    pub(crate) fn count_refused(&self, error: &impl MayRefuse) {
+        if let Some(refused) = error.refused() {
+            self.core().count_refusal(refused);
+        }
     }
 
     /// Credits set aside for all sequences.

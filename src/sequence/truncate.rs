@@ -192,7 +192,7 @@ impl Sequences {
     pub fn truncate(&mut self, handle: Handle, positions: usize) -> Result<(), TruncateError> {
         let cutback = self.plan_truncate(handle, positions, false)?;
         self.pay_truncate(handle, &cutback)
-            .inspect_err(|&error| self.count_refused_truncate(error))?;
+            .inspect_err(|error| self.count_refused(error))?;
         self.finish_truncate(handle, &cutback);
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Sequences {
         let cutback = self.plan_truncate(handle, positions, later)?;
         self.prepare_truncate_after(handle, &cutback, lane)?;
         self.pay_truncate(handle, &cutback)
-            .inspect_err(|&error| self.count_refused_truncate(error))?;
+            .inspect_err(|error| self.count_refused(error))?;
         self.hold_truncated(handle, &cutback)
             .inspect_err(|_| self.give_back_truncate(handle, &cutback))?;
         self.finish_truncate_after(handle, &cutback, lane, fence);
@@ -282,12 +282,6 @@ impl Sequences {
             let credits = sequence.chain.truncate(core, cutback.entries(), limit);
             cutback.settle(core, sequence, credits);
             cutback.go_on(core, cursor, sequence);
-        }
-    }
-
-    pub(crate) fn count_refused_truncate(&self, error: TruncateError) {
-        if let TruncateError::Refused(refused) = error {
-            self.core().count_refusal(refused);
         }
     }
 

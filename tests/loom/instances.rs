@@ -3,7 +3,7 @@
 use kvblock::{
     Admit, AdmitError, AppendError, BlockPool, Contents, Growth, Handle, Holder, InTransit,
     Instance, InstanceExport, InstanceIncoming, InstanceStep, Namespace, Owner, PoolConfig, Prompt,
-    Sequences, SequencesConfig, ShardId, Terms,
+    Rank, Sequences, SequencesConfig, ShardId, Terms,
 };
 use loom::thread;
 
@@ -217,5 +217,27 @@ fn commit_vs_abort_on_two_shards() {
                 assert_eq!(shard.pool().available(), shard.pool().capacity());
             }
         }
+    });
+}
+
+/// Two registries over the same ranks make them grow at the same time: each block that was granted is counted.
+#[test]
+fn two_registries_grow() {
+    two(|| {
+        let ranks = [0, 1].map(|at| Rank::new(ShardId::new(at), 1).max_blocks(3));
+        let config = SequencesConfig::new(1);
+        let mut one = Instance::lockstep(&ranks, &PoolConfig::new(1, 1), &config).unwrap();
+        let mut other = one.another(&config).unwrap();
+        let there = thread::spawn(move || other.grow(1).is_ok());
+        let mine = one.grow(1).is_ok();
+        let theirs = there.join().unwrap();
+        // Who came while the other was at it is told so.
+        assert!(mine || theirs);
+        let blocks = 1 + usize::from(mine) + usize::from(theirs);
+        assert_eq!((one.capacity(0), one.capacity(1)), (blocks, blocks));
+        for at in 0..2 {
+            assert_eq!(one.rank(at).unwrap().blocks, blocks);
+        }
+        assert_eq!(one.audit(&[]), Ok(()));
     });
 }
