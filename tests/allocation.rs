@@ -10,6 +10,9 @@
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
 #![cfg(not(loom))]
 
+#[path = "allocation/shards.rs"]
+mod shards;
+
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::ptr;
