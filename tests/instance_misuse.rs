@@ -11,13 +11,13 @@ mod support;
 
 use kvblock::{
     Admit, AdmitError, AppendError, AttachError, Beyond, BlockId, BlockPool, BranchError,
-    CommitError, ComputedError, Contents, CreateError, DetachError, ElementType, EndAfterError,
-    ExportError, Fence, Growth, Handle, Holder, ImportError, Incompatible, Instance, InstanceError,
-    InstanceIncoming, InstanceResizeError, InstanceStep, InvalidateError, KvFormat, Lane, Lease,
-    LeaseError, Leases, MAX_SHARDS, Namespace, NotNext, NotOpen, Owner, Phase, PinError,
-    PoolConfig, Prompt, Rank, Refused, ReleaseAfterError, ResizeError, Returned, Sequences,
-    SequencesConfig, ShardId, Stale, Terms, TokensError, TooManyReferences, TruncateAfterError,
-    TruncateError,
+    CommitError, ComputedError, Contents, CopyTicket, CreateError, DetachError, ElementType,
+    EndAfterError, ExportError, Fence, Growth, Handle, Holder, ImportError, Incompatible, Instance,
+    InstanceError, InstanceIncoming, InstanceResizeError, InstanceStep, InvalidateError, KvFormat,
+    Lane, Lease, LeaseError, Leases, MAX_SHARDS, Namespace, NotNext, NotOpen, Owner, Phase,
+    PinError, PoolConfig, Prompt, Rank, Refused, ReleaseAfterError, ResizeError, Returned,
+    Sequences, SequencesConfig, ShardId, Stale, Terms, TokensError, TooManyReferences,
+    TruncateAfterError, TruncateError,
 };
 
 use shards::{at_rest, pools, refused_by, split};
@@ -43,6 +43,17 @@ fn serving(pools: &[BlockPool]) -> (Instance, Handle) {
     let a = admit(&mut it, "P10", Growth::OnDemand).expect("room");
     it.computed(a, 10).expect("it has them");
     (it, a)
+}
+
+/// The same with a branch, and a copy of the shared end under way on each shard.
+fn copying(pools: &[BlockPool]) -> (Instance, Handle, Handle, Vec<CopyTicket>) {
+    let (mut it, a) = serving(pools);
+    let mut b = [Handle::NONE];
+    it.fork(a, &mut b).expect("room");
+    let mut step = InstanceStep::new();
+    it.append(a, 1, &mut step).expect("room");
+    let tickets = step.shards().iter().map(|it| it.copies()[0]).collect();
+    (it, a, b[0], tickets)
 }
 
 fn holders<'h>(list: impl IntoIterator<Item = &'h (impl Holder + 'h)>) -> Vec<&'h dyn Holder> {
@@ -344,12 +355,7 @@ fn a_handle_of_another_instance_names_nobody() {
 #[test]
 fn a_ticket_counts_on_its_own_shard_once() {
     let pools = pools(&SIZES, 4);
-    let (mut it, a) = serving(&pools);
-    let mut b = [Handle::NONE];
-    it.fork(a, &mut b).expect("room");
-    let mut step = InstanceStep::new();
-    it.append(a, 1, &mut step).expect("room");
-    let tickets: Vec<_> = step.shards().iter().map(|it| it.copies()[0]).collect();
+    let (mut it, _, _, tickets) = copying(&pools);
     let mut beside = it.another(&config()).expect("another registry");
     for (at, &ticket) in tickets.iter().enumerate() {
         for wrong in (0..3).filter(|&wrong| wrong != at).chain([3, usize::MAX]) {
@@ -814,12 +820,7 @@ fn a_detached_sequence_is_ended_after_a_fence_on_all_of_its_shards() {
 #[test]
 fn a_sequence_with_a_copy_under_way_on_one_shard_is_not_detached() {
     let pools = pools(&SIZES, 4);
-    let (mut it, a) = serving(&pools);
-    let mut b = [Handle::NONE];
-    it.fork(a, &mut b).expect("room");
-    let mut step = InstanceStep::new();
-    it.append(a, 1, &mut step).expect("room");
-    let tickets: Vec<_> = step.shards().iter().map(|it| it.copies()[0]).collect();
+    let (mut it, a, b, tickets) = copying(&pools);
     it.copied(0, tickets[0]).expect("pending");
     it.copied(2, tickets[2]).expect("pending");
     let answer = refused_by(&mut it, None, |it| it.detach(a));
@@ -834,7 +835,7 @@ fn a_sequence_with_a_copy_under_way_on_one_shard_is_not_detached() {
     assert_eq!(answer.map(drop), Err(pending));
     it.copied(1, tickets[1]).expect("pending");
     drop(it.detach(a).expect("all copies are made"));
-    it.release(b[0]).expect("it lives");
+    it.release(b).expect("it lives");
     at_rest(&it);
 }
 

@@ -41,6 +41,8 @@ mod traffic;
 #[allow(dead_code, reason = "shared with the test of the registry alone")]
 mod transit;
 
+#[path = "support/aims.rs"]
+mod aims;
 #[path = "support/properties.rs"]
 mod properties;
 
@@ -50,17 +52,13 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use aims::{ahead, aim, amount, positions, who};
 use alike::{Call, Setup, Source};
 use unequal::Call as On;
 use words::{Aim, Request, Who};
 
 fn config(cases: u32) -> Config {
     properties::config(cases, "proptest-regressions/instance_model.txt", 100_000)
-}
-
-/// Mostly few; sometimes more than there can be.
-fn amount(most: usize) -> impl Strategy<Value = usize> {
-    prop_oneof![60 => 0..=most, 2 => Just(8 * most), 1 => Just(usize::MAX)]
 }
 
 fn growth() -> impl Strategy<Value = Growth> {
@@ -107,35 +105,6 @@ fn plain_request() -> impl Strategy<Value = Request> {
         },
         ..request
     })
-}
-
-fn who() -> impl Strategy<Value = Who> {
-    prop_oneof![
-        25 => any::<u8>().prop_map(Who::Living),
-        1 => any::<u8>().prop_map(Who::Any),
-    ]
-}
-
-/// Mostly within, or a little beyond.
-fn aim() -> impl Strategy<Value = Aim> {
-    prop_oneof![
-        12 => any::<u8>().prop_map(Aim::At),
-        12 => Just(Aim::End),
-        2 => (1_usize..4).prop_map(Aim::Over),
-        1 => Just(Aim::Over(usize::MAX)),
-    ]
-}
-
-fn ahead() -> impl Strategy<Value = Aim> {
-    prop_oneof![
-        8 => (0_usize..12).prop_map(Aim::Over),
-        2 => any::<u8>().prop_map(Aim::At),
-        1 => Just(Aim::Over(usize::MAX)),
-    ]
-}
-
-fn positions() -> impl Strategy<Value = usize> {
-    prop_oneof![8 => Just(1_usize), 6 => 0_usize..6, 1 => 6_usize..20, 1 => amount(20)]
 }
 
 /// Of ever later points; seldom at once.

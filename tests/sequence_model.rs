@@ -35,6 +35,8 @@ mod transfers;
 #[path = "sequence_model/transit.rs"]
 mod transit;
 
+#[path = "support/aims.rs"]
+mod aims;
 #[path = "support/properties.rs"]
 mod properties;
 
@@ -44,6 +46,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use aims::{ahead, aim, amount, positions, who};
 use calls::{Aim, Call, Request, Scheduling, Who, run};
 use fences::{FenceCall, Point};
 use ops::{Asked, By, Keys, Op, Setup, Symbol, Tally, Wrong};
@@ -120,11 +123,6 @@ fn asked() -> impl Strategy<Value = Asked> {
         })
 }
 
-/// Mostly few; sometimes more than there can be.
-fn amount(most: usize) -> impl Strategy<Value = usize> {
-    prop_oneof![60 => 0..=most, 2 => Just(8 * most), 1 => Just(usize::MAX)]
-}
-
 fn growth() -> impl Strategy<Value = Growth> {
     prop_oneof![
         12 => (0_usize..10).prop_map(Growth::Cap),
@@ -154,36 +152,6 @@ fn request() -> impl Strategy<Value = Request> {
                 label,
             },
         )
-}
-
-fn who() -> impl Strategy<Value = Who> {
-    prop_oneof![
-        25 => any::<u8>().prop_map(Who::Living),
-        1 => any::<u8>().prop_map(Who::Any),
-    ]
-}
-
-/// Mostly within, or a little beyond.
-fn aim() -> impl Strategy<Value = Aim> {
-    prop_oneof![
-        12 => any::<u8>().prop_map(Aim::At),
-        12 => Just(Aim::End),
-        2 => (1_usize..4).prop_map(Aim::Over),
-        1 => Just(Aim::Over(usize::MAX)),
-    ]
-}
-
-fn ahead() -> impl Strategy<Value = Aim> {
-    prop_oneof![
-        8 => (0_usize..12).prop_map(Aim::Over),
-        2 => any::<u8>().prop_map(Aim::At),
-        1 => Just(Aim::Over(usize::MAX)),
-    ]
-}
-
-/// How many positions at once: one, a few drafts, a chunk.
-fn positions() -> impl Strategy<Value = usize> {
-    prop_oneof![8 => Just(1_usize), 6 => 0_usize..6, 1 => 6_usize..20, 1 => amount(20)]
 }
 
 /// A call on the pool below.

@@ -4,11 +4,16 @@
 //! that is said to fit fits, and one position more does not; no rank has more bytes in service than it has. At the end everything is
 //! given back, nothing is held, and every instance can be removed.
 
+#[path = "../support/bytes.rs"]
+mod bytes;
+
 use kvblock::{
     Admit, BlockPool, Contents, ElementType, Fleet, Growth, Handle, Import, Instance, InstanceId,
     InstanceState, InstanceStep, KvFormat, Loan, LoanStage, Member, Move, MoveTerms, Namespace,
     NoPlace, Owner, Placement, PoolConfig, Prompt, Rank, Sequences, SequencesConfig, ShardId,
 };
+
+use bytes::Bytes;
 
 /// Positions of a block.
 const SIZE: usize = 2;
@@ -17,26 +22,6 @@ const BYTES: [u64; 2] = [100, 230];
 /// Blocks of the instances whose memory is lent, at first.
 const LENDER: usize = 12;
 const BORROWER: usize = 5;
-
-/// The bytes that are left.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn next(&mut self) -> usize {
-        let Some((&first, rest)) = self.0.split_first() else {
-            return 0;
-        };
-        self.0 = rest;
-        first.into()
-    }
-    fn below(&mut self, n: usize) -> usize {
-        self.next() % n.max(1)
-    }
-    /// One of a list, if it has any.
-    fn pick(&mut self, n: usize) -> Option<usize> {
-        (n > 0).then(|| self.below(n))
-    }
-}
 
 /// A sequence as its engine knows it: it begins as all of its kind do.
 struct Running {

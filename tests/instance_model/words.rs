@@ -1,6 +1,11 @@
 //! What calls name, by small numbers, so that any list of them means something.
 
+#[path = "../support/names.rs"]
+mod names;
+
 use kvblock::{Admit, Budget, Growth, Namespace, Prompt};
+
+pub(crate) use names::{Aim, Who};
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -31,35 +36,6 @@ impl Request {
         .insert(self.insert)
         .returning(self.returning)
         .label(self.label.into())
-    }
-}
-
-/// Which sequence a call names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Who {
-    /// A living one of the registry.
-    Living(u8),
-    /// Any that there ever was: stale, or another registry's.
-    Any(u8),
-}
-
-/// Where a call points, seen from where it should.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Aim {
-    /// So far from the start, modulo what there is.
-    At(u8),
-    /// So far beyond the end.
-    Over(usize),
-    End,
-}
-
-impl Aim {
-    pub(crate) fn of(self, end: usize) -> usize {
-        match self {
-            Self::At(at) => usize::from(at) % (end + 1),
-            Self::Over(more) => end.saturating_add(more),
-            Self::End => end,
-        }
     }
 }
 

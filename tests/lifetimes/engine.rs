@@ -4,11 +4,16 @@
 //! [`run`] does what a list of bytes says. After each call all that is needed is compared with what was written, and both pools are
 //! audited; at the end everything is given back, and both are empty.
 
+#[path = "../support/bytes.rs"]
+mod bytes;
+
 use kvblock::{
     Admit, BlockId, BlockPool, Contents, CopyTicket, ElementType, Export, Fence, Flights, Growth,
     Handle, Handover, Import, Incoming, KvFormat, Lane, Leases, Namespace, Owner, PoolConfig,
     Prompt, Sequences, SequencesConfig, ShardId, Step, Terms,
 };
+
+use bytes::Bytes;
 
 /// Positions of a block.
 const SIZE: usize = 2;
@@ -16,26 +21,6 @@ const SIZE: usize = 2;
 const GARBAGE: u32 = u32::MAX;
 /// Sequences, transfers and pins of one engine that are under way at a time.
 const MOST: usize = 6;
-
-/// The bytes that are left.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn next(&mut self) -> usize {
-        let Some((&first, rest)) = self.0.split_first() else {
-            return 0;
-        };
-        self.0 = rest;
-        first.into()
-    }
-    fn below(&mut self, n: usize) -> usize {
-        self.next() % n.max(1)
-    }
-    /// One of a list, if it has any.
-    fn pick(&mut self, n: usize) -> Option<usize> {
-        (n > 0).then(|| self.below(n))
-    }
-}
 
 /// A sequence as its engine knows it.
 struct Running {

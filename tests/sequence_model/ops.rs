@@ -2,6 +2,9 @@
 //!
 //! As in `tests/model/ops.rs`, calls name what they act on by small numbers, so that any list of them means something.
 
+#[path = "../support/names.rs"]
+mod names;
+
 use std::collections::BTreeSet;
 
 use kvblock::{
@@ -9,6 +12,8 @@ use kvblock::{
     Growth, Handle, Holder, KvFormat, Namespace, PoolConfig, Proof, Sequences, SequencesConfig,
     Stale, Step,
 };
+
+pub(crate) use names::{Aim, Who};
 
 use crate::faults::{
     admit_fault, append_fault, branch_fault, computed_fault, detach_fault, read_fault,
@@ -47,36 +52,6 @@ pub(crate) struct Request {
     pub(crate) insert: bool,
     pub(crate) returning: bool,
     pub(crate) label: u8,
-}
-
-/// Which sequence a call names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Who {
-    /// A living one of the registry.
-    Living(u8),
-    /// Any that either registry ever had: stale or another's, mostly.
-    Any(u8),
-}
-
-/// Where a call points, seen from where it should.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Aim {
-    /// So far from the start, modulo what there is.
-    At(u8),
-    /// So far beyond the end.
-    Over(usize),
-    /// The end.
-    End,
-}
-
-impl Aim {
-    pub(crate) fn of(self, end: usize) -> usize {
-        match self {
-            Self::At(at) => usize::from(at) % (end + 1),
-            Self::Over(more) => end.saturating_add(more),
-            Self::End => end,
-        }
-    }
 }
 
 #[derive(Clone, Debug)]
