@@ -15,7 +15,7 @@
 //! | telling tokens and progress | `marks` |
 //! | shortening, branching, duplicates | `shape` |
 //! | the end, now or after a fence; taking along | `end` |
-//! | content from elsewhere, for elsewhere, held for later | `transfer`, `pin` |
+//! | content from elsewhere, for elsewhere, held for later | `import`, `export`, `pin` |
 //! | bad content | `renew` |
 //! | more blocks, or fewer | `elastic` |
 //! | reading, choosing victims, audit | `view`, `audit` |
@@ -26,13 +26,14 @@ mod audit;
 mod elastic;
 mod end;
 mod error;
+mod export;
+mod import;
 mod marks;
 mod pin;
 mod plan;
 mod rank;
 mod renew;
 mod shape;
-mod transfer;
 mod view;
 
 pub use self::admission::Costs;
@@ -40,12 +41,13 @@ pub use self::append::InstanceStep;
 pub use self::audit::InstanceInconsistency;
 pub use self::end::DetachedInstance;
 pub use self::error::{InstanceError, InstanceResizeError};
+pub use self::export::InstanceExport;
+pub use self::import::{InstanceImported, InstanceIncoming};
 pub use self::plan::{
     CapacityPlan, InstancePlan, InstancePlanError, KvShape, Margin, PlanError, PlanInput, PlanStep,
     PlanTerm, RankMemory,
 };
 pub use self::rank::Rank;
-pub use self::transfer::{InstanceExport, InstanceImported, InstanceIncoming};
 
 use self::rank::Ranks;
 use crate::pool::{BlockPool, PoolConfig};

@@ -5,7 +5,7 @@
 //! | names, slots, labels | `handle`, `registry`, `labels` |
 //! | one sequence: cursor, table, promise; what is known and computed | `sequence`, `seal`, `pending` |
 //! | admission and its budgets | `growth`, `admission` |
-//! | growth in steps, copy tickets | `append`, `step`, `ticket` |
+//! | growth in steps, what it takes, copy tickets | `append`, `need`, `step`, `ticket` |
 //! | telling tokens and progress | `marks` |
 //! | shortening, branching, duplicates, ending and taking along | `truncate`, `branch`, `duplicates`, `end` |
 //! | content from elsewhere, for elsewhere, held for later | `transit`, `import`, `export`, `pin` |

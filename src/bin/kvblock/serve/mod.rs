@@ -1,4 +1,4 @@
-//! Serve mode: continuous batching of a trace's requests over one pool and one registry of sequences.
+//! Serve mode: continuous batching of a trace's requests, by one instance or by several behind a router.
 //!
 //! In the order in which they use each other:
 //!

@@ -1,100 +1,16 @@
-//! Sequences that come from elsewhere or go there, on all shards: each shard's blocks are read and written by themselves, the sequence
-//! goes on here or there as a whole.
-//!
-//! What arrives counts up to where it has arrived on every shard. Of a move the first shard's export decides: once it is committed the
-//! others follow, and once it is called off they are.
+//! Sequences whose first positions come from elsewhere, on all shards: each shard's blocks are written by themselves, and what arrives
+//! counts up to where it has arrived on every shard.
 
 use alloc::vec::Vec;
-use core::fmt;
 
-use super::{Instance, PerShard};
+use super::Instance;
+use super::export::InstanceExport;
 use crate::error::OutOfMemory;
-use crate::lease::Leases;
-use crate::prefix::Namespace;
 use crate::sequence::{
-    Admit, CommitError, ExportError, Handle, ImportError, Incoming, Loading, Offer, Sequences,
-    Stale, Terms,
+    Admit, CommitError, Handle, ImportError, Incoming, Loading, Sequences, Stale,
 };
-use crate::shared::Shared;
 use crate::sync::mutant;
-use crate::transfer::{Export, Flights, Handover, Import, Incompatible, KvFormat, NotOpen, Phase};
-
-/// The computed blocks of a sequence on all shards, offered to be read. A handle, as [`Export`].
-#[derive(Clone)]
-pub struct InstanceExport {
-    shards: Shared<Vec<Export>>,
-}
-
-impl InstanceExport {
-    /// The export of each shard; one in lockstep.
-    #[must_use]
-    pub fn shards(&self) -> &[Export] {
-        &self.shards
-    }
-
-    fn first(&self) -> &Export {
-        &self.shards[0]
-    }
-
-    /// Computed positions in the blocks.
-    #[must_use]
-    pub fn positions(&self) -> usize {
-        self.first().positions()
-    }
-
-    /// Whether the sequence goes with them.
-    #[must_use]
-    pub fn handover(&self) -> Handover {
-        self.first().handover()
-    }
-
-    /// How far it is, at this instant.
-    #[must_use]
-    pub fn phase(&self) -> Phase {
-        self.first().phase()
-    }
-
-    /// Calls it off on every shard. As [`Export::abort`].
-    ///
-    /// # Errors
-    /// [`NotOpen`]: it has been committed or aborted before. If the first shard's was called off by itself, as its content turned out bad,
-    /// the others are by this call.
-    pub fn abort(&self) -> Result<(), NotOpen> {
-        let first = self.first().abort();
-        if self.phase() == Phase::Aborted {
-            for export in &self.shards[1..] {
-                // It may have been called off by itself.
-                let _ = export.abort();
-            }
-        }
-        first
-    }
-
-    /// A reader outside of this process has all of every shard. As [`Export::finish`].
-    ///
-    /// # Errors
-    /// [`NotOpen`]: it has been committed or aborted before, an import reads it, or a lease is over; that aborts it on every shard.
-    pub fn finish(&self) -> Result<(), NotOpen> {
-        let over = |it: &Export| !it.is_readable() || it.phase() == Phase::Aborted;
-        let is_open = matches!(self.phase(), Phase::Offered | Phase::Aborted);
-        if is_open && self.shards.iter().any(over) {
-            self.abort()?;
-            return Err(NotOpen::LeaseOver);
-        }
-        self.first().finish()?;
-        for export in &self.shards[1..] {
-            // The reader has it, whatever became of it since.
-            let _ = export.finish();
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for InstanceExport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.shards.iter()).finish()
-    }
-}
+use crate::transfer::{Flights, Import, Incompatible, KvFormat};
 
 /// What is to come for a sequence, on every shard.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +65,7 @@ impl<'a> InstanceIncoming<'a> {
     }
 
     fn check_shards(&self, ours: usize) -> Result<(), Incompatible> {
-        let source = self.source.map(|it| it.shards.len());
+        let source = self.source.map(|it| it.shards().len());
         let formats = (!self.formats.is_empty()).then_some(self.formats.len());
         match source.into_iter().chain(formats).find(|&it| it != ours) {
             Some(theirs) => Err(Incompatible::Shards { ours, theirs }),
@@ -158,7 +74,7 @@ impl<'a> InstanceIncoming<'a> {
     }
 
     fn of_shard(&self, at: usize) -> Incoming<'a> {
-        let mut incoming = match self.source.and_then(|it| it.shards.get(at)) {
+        let mut incoming = match self.source.and_then(|it| it.shards().get(at)) {
             Some(source) => Incoming::from_export(source, self.writers),
             None => Incoming::new(self.positions, self.writers),
         };
@@ -186,65 +102,6 @@ pub struct InstanceImported {
 }
 
 impl Instance {
-    /// Offers what is computed of a sequence to be read, on every shard or on none. `leases` has a table for each shard. As
-    /// [`Sequences::export`].
-    ///
-    /// # Errors
-    /// [`ExportError`]; nothing is changed on any shard.
-    pub fn export(
-        &mut self,
-        handle: Handle,
-        namespace: &Namespace,
-        leases: &mut [Leases],
-        terms: &Terms,
-    ) -> Result<InstanceExport, ExportError> {
-        let (export, _) = self.offer(handle, namespace, leases, terms)?;
-        Ok(export)
-    }
-
-    /// The same, with what it took on each shard, so that it can be taken back.
-    pub(crate) fn offer(
-        &mut self,
-        handle: Handle,
-        namespace: &Namespace,
-        leases: &mut [Leases],
-        terms: &Terms,
-    ) -> Result<(InstanceExport, PerShard<Offer>), ExportError> {
-        let plans = self.look(|_, it| it.plan_export(handle, namespace))?;
-        self.check_tables(leases)?;
-        for ((it, plan), table) in self.shards.iter().zip(&plans).zip(leases.iter_mut()) {
-            it.check_export(handle, plan, table, terms)
-                .inspect_err(|error| it.count_refused(error))?;
-        }
-        let mut exports = Vec::new();
-        let enough = exports.try_reserve_exact(self.shards.len());
-        enough.map_err(|_| OutOfMemory)?;
-        let mut tables = leases.iter_mut();
-        let offered = self.on_all(
-            |at, it| {
-                let table = tables.next().ok_or(OutOfMemory)?;
-                it.offer(handle, &plans[at], namespace, table, terms)
-                    .inspect_err(|error| it.count_refused(error))
-            },
-            |at, it, export| it.take_back(handle, &plans[at], &export),
-        )?;
-        exports.extend(offered);
-        match Shared::try_new(exports) {
-            Ok(shards) => Ok((InstanceExport { shards }, plans)),
-            Err((exports, _)) => {
-                self.take_back(handle, &plans, &exports);
-                Err(OutOfMemory.into())
-            }
-        }
-    }
-
-    /// Takes an offer back that nobody has heard of.
-    pub(crate) fn take_back(&mut self, handle: Handle, plans: &[Offer], exports: &[Export]) {
-        for ((it, plan), export) in self.shards.iter_mut().zip(plans).zip(exports) {
-            it.take_back(handle, plan, export);
-        }
-    }
-
     /// Admits a sequence whose first positions come from elsewhere, on every shard or on none. As [`Sequences::import`]: what has arrived
     /// on all shards counts.
     ///
