@@ -57,7 +57,7 @@ impl Instance {
     /// # Errors
     /// As [`admit`](Self::admit).
     ///
-    /// As [`Sequences::check`] on each shard.
+    /// As [`Sequences::check`](crate::Sequences::check) on each shard.
     pub fn check(&self, request: &Admit<'_>) -> Result<Costs, AdmitError> {
         let (shards, _) = self.quote(request)?;
         Ok(Costs {
@@ -70,10 +70,10 @@ impl Instance {
     /// aside what it is promised.
     ///
     /// # Errors
-    /// As [`Sequences::admit`]. A refusal names the first shard that can't ever have it, else the first one that can't now; nothing has
+    /// As [`Sequences::admit`](crate::Sequences::admit). A refusal names the first shard that can't ever have it, else the first one that can't now; nothing has
     /// changed on any.
     ///
-    /// As [`Sequences::admit`] on each shard.
+    /// As [`Sequences::admit`](crate::Sequences::admit) on each shard.
     pub fn admit(&mut self, request: &Admit<'_>) -> Result<Admitted, AdmitError> {
         if let [only] = &mut *self.shards {
             return only.admit(request);
