@@ -12,7 +12,7 @@ use crate::lease::LeaseError;
 use crate::transfer::{Incompatible, MAX_WRITERS, TooManyBytes};
 
 /// The handle or ticket names nothing in this registry: it was released, preempted, detached or done, or is another registry's (one of
-/// the same pool, or of a pool with another [`ShardId`](crate::ShardId)).
+/// the same pool, or of a pool with another [`ShardId`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stale;
 
