@@ -15,6 +15,7 @@ pub const MAX_BLOCK_SIZE: usize = 1 << 16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
+#[repr(transparent)]
 pub struct BlockId(u32);
 
 impl BlockId {

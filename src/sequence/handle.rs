@@ -19,6 +19,7 @@ pub(crate) const MAX_SLOTS: usize = (1 << SLOT_BITS) - 1;
 /// Epochs are drawn from the pool, so that no two names of it are equal, whichever registry gave them; those of different
 /// shards begin far apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub(super) struct Name(u64);
 
 impl Name {
@@ -44,6 +45,7 @@ impl Name {
 /// [`Stale`](crate::Stale). No two sequences of a pool ever have equal handles, and those of pools with different
 /// [`ShardId`](crate::ShardId)s are far apart: so give each pool its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct Handle(pub(super) Name);
 
 impl Handle {

@@ -21,6 +21,7 @@ pub struct Step {
 /// An entry of a block table that is new or another than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(C)]
 pub struct TableChange {
     /// Whose, by its place in the batch.
     pub index: usize,

@@ -18,6 +18,7 @@ use crate::sync::mutant;
 /// the destination is not published before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(C)]
 #[must_use = "the copy has to be made, and the ticket given to `copied`"]
 pub struct CopyTicket {
     /// The shared or published block.

@@ -1,0 +1,24 @@
+//! The C API of `kvblock`. Its guide is the head of `include/kvblock.h`, which is made from these files in this order.
+//!
+//! | what | where |
+//! | --- | --- |
+//! | what C gives, what C gets back | `arg`, `object`, `text` |
+//! | status numbers, errors with their figures, versions | `status`, `error`, `version` |
+//! | memory and panics | `runtime` |
+#![no_std]
+#![allow(non_camel_case_types, reason = "the names are those of the C header")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the documentation is the C header's: its head says what every pointer must be, each function what is particular to it"
+)]
+
+extern crate alloc;
+
+mod arg;
+pub mod error;
+mod object;
+#[cfg(not(feature = "rust-host"))]
+pub mod runtime;
+pub mod status;
+mod text;
+pub mod version;

@@ -1,0 +1,243 @@
+//! What a call answers: explicit numbers that are never used again for anything else, with a name and a sentence for each.
+//!
+//! 0 is success; every error is positive and at least 100, far from the numbers of `errno`.
+
+use core::ffi::{CStr, c_char};
+
+/// `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call.
+pub type kvb_status = i32;
+
+/// Done.
+pub const KVB_OK: kvb_status = 0;
+
+// --- Arguments
+
+/// A pointer is NULL that must not be.
+pub const KVB_ERR_NULL: kvb_status = 100;
+
+/// A length is more than memory can hold, or a pointer is not aligned.
+pub const KVB_ERR_LENGTH: kvb_status = 101;
+
+/// Struct_size is too small, or a field is set that this version does not know.
+pub const KVB_ERR_STRUCT_SIZE: kvb_status = 102;
+
+/// A field has a value that means nothing.
+pub const KVB_ERR_INVALID: kvb_status = 103;
+
+/// There is no shard, rank or item of that number.
+pub const KVB_ERR_OUT_OF_RANGE: kvb_status = 104;
+
+/// The buffer is too short.
+pub const KVB_ERR_TOO_SHORT: kvb_status = 105;
+
+/// Tokens, extra keys or chain keys are not as many as the call needs.
+pub const KVB_ERR_LENGTH_MISMATCH: kvb_status = 106;
+
+/// An object is of another pool, or not one for each shard.
+pub const KVB_ERR_WRONG_POOL: kvb_status = 107;
+
+/// It is in use.
+pub const KVB_ERR_IN_USE: kvb_status = 108;
+
+// --- What cannot be had
+
+/// The host has no memory for bookkeeping.
+pub const KVB_ERR_NO_MEMORY: kvb_status = 200;
+
+/// More blocks than the shard has: waiting cannot help.
+pub const KVB_ERR_NEVER_FITS: kvb_status = 201;
+
+/// Not enough blocks now: wait, preempt, or end a request.
+pub const KVB_ERR_SHORTFALL: kvb_status = 202;
+
+/// No slot is vacant.
+pub const KVB_ERR_TOO_MANY_SEQUENCES: kvb_status = 203;
+
+/// Beyond the cap that was set at admission.
+pub const KVB_ERR_CAP_REACHED: kvb_status = 204;
+
+/// A block has as many references as can be counted.
+pub const KVB_ERR_TOO_MANY_REFERENCES: kvb_status = 205;
+
+/// More than is left.
+pub const KVB_ERR_EXCEEDS: kvb_status = 206;
+
+/// Some items of the batch failed: the others are done.
+pub const KVB_ERR_PARTIAL: kvb_status = 207;
+
+// --- Sequences
+
+/// The handle or ticket names nothing: released, preempted, detached, done, or another registry's.
+pub const KVB_ERR_STALE: kvb_status = 300;
+
+/// Beyond the positions of the sequence.
+pub const KVB_ERR_BEYOND: kvb_status = 301;
+
+/// The tokens do not go on where the known ones end.
+pub const KVB_ERR_NOT_NEXT: kvb_status = 302;
+
+/// Its content is being loaded: what has arrived is there.
+pub const KVB_ERR_LOADING: kvb_status = 303;
+
+/// A copy is to be made first.
+pub const KVB_ERR_COPY_PENDING: kvb_status = 304;
+
+/// It is being moved here, and that is not committed: commit it.
+pub const KVB_ERR_UNCOMMITTED: kvb_status = 305;
+
+/// It is offered to be moved elsewhere: abort that, or wait.
+pub const KVB_ERR_LEAVING: kvb_status = 306;
+
+/// It has been moved elsewhere: release it here.
+pub const KVB_ERR_MOVED: kvb_status = 307;
+
+// --- Configurations
+
+/// A pool needs at least one block.
+pub const KVB_ERR_NO_BLOCKS: kvb_status = 400;
+
+/// More blocks than a shard has ids.
+pub const KVB_ERR_TOO_MANY_BLOCKS: kvb_status = 401;
+
+/// Max_blocks is below blocks.
+pub const KVB_ERR_MAX_BELOW_BLOCKS: kvb_status = 402;
+
+/// The block size is zero or absurd, or not that of the other shards.
+pub const KVB_ERR_BLOCK_SIZE: kvb_status = 403;
+
+/// A registry needs room for at least one sequence.
+pub const KVB_ERR_NO_SEQUENCES: kvb_status = 404;
+
+/// More sequences than slots have names.
+pub const KVB_ERR_TOO_MANY_SLOTS: kvb_status = 405;
+
+/// The watermark leaves no block to be admitted.
+pub const KVB_ERR_WATERMARK: kvb_status = 406;
+
+/// The format has another block size than the pool.
+pub const KVB_ERR_FORMAT: kvb_status = 407;
+
+/// The event ring is larger than the largest.
+pub const KVB_ERR_TOO_MANY_EVENTS: kvb_status = 408;
+
+/// An instance needs at least one shard.
+pub const KVB_ERR_NO_SHARDS: kvb_status = 409;
+
+/// More shards than an instance can have.
+pub const KVB_ERR_TOO_MANY_SHARDS: kvb_status = 410;
+
+/// Two shards have one name or one pool.
+pub const KVB_ERR_SAME_SHARD: kvb_status = 411;
+
+/// The shards have different numbers of slots.
+pub const KVB_ERR_SLOTS: kvb_status = 412;
+
+// --- Blocks
+
+/// The shard has no such block.
+pub const KVB_ERR_NO_SUCH_BLOCK: kvb_status = 500;
+
+/// The block is not findable.
+pub const KVB_ERR_NOT_PUBLISHED: kvb_status = 501;
+
+/// More blocks than max_blocks.
+pub const KVB_ERR_BEYOND_MAX: kvb_status = 502;
+
+/// No block would be left online.
+pub const KVB_ERR_NOTHING_LEFT: kvb_status = 503;
+
+/// Another thread is growing or shrinking it.
+pub const KVB_ERR_IN_PROGRESS: kvb_status = 504;
+
+/// The pool keeps no events.
+pub const KVB_ERR_NO_EVENTS: kvb_status = 505;
+
+// --- Audits
+
+/// The audit found something that does not add up.
+pub const KVB_ERR_INCONSISTENT: kvb_status = 900;
+
+// --- Bugs of the library or a newer version of it
+
+/// An error that this version of the C API does not know.
+pub const KVB_ERR_UNKNOWN: kvb_status = 999;
+
+/// Every number with its name and its sentence.
+const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
+    (KVB_OK, c"KVB_OK", c"done"),
+    (KVB_ERR_NULL, c"KVB_ERR_NULL", c"a pointer is NULL that must not be"),
+    (KVB_ERR_LENGTH, c"KVB_ERR_LENGTH", c"a length is more than memory can hold, or a pointer is not aligned"),
+    (KVB_ERR_STRUCT_SIZE, c"KVB_ERR_STRUCT_SIZE", c"struct_size is too small, or a field is set that this version does not know"),
+    (KVB_ERR_INVALID, c"KVB_ERR_INVALID", c"a field has a value that means nothing"),
+    (KVB_ERR_OUT_OF_RANGE, c"KVB_ERR_OUT_OF_RANGE", c"there is no shard, rank or item of that number"),
+    (KVB_ERR_TOO_SHORT, c"KVB_ERR_TOO_SHORT", c"the buffer is too short"),
+    (KVB_ERR_LENGTH_MISMATCH, c"KVB_ERR_LENGTH_MISMATCH", c"tokens, extra keys or chain keys are not as many as the call needs"),
+    (KVB_ERR_WRONG_POOL, c"KVB_ERR_WRONG_POOL", c"an object is of another pool, or not one for each shard"),
+    (KVB_ERR_IN_USE, c"KVB_ERR_IN_USE", c"it is in use"),
+    (KVB_ERR_NO_MEMORY, c"KVB_ERR_NO_MEMORY", c"the host has no memory for bookkeeping"),
+    (KVB_ERR_NEVER_FITS, c"KVB_ERR_NEVER_FITS", c"more blocks than the shard has: waiting cannot help"),
+    (KVB_ERR_SHORTFALL, c"KVB_ERR_SHORTFALL", c"not enough blocks now: wait, preempt, or end a request"),
+    (KVB_ERR_TOO_MANY_SEQUENCES, c"KVB_ERR_TOO_MANY_SEQUENCES", c"no slot is vacant"),
+    (KVB_ERR_CAP_REACHED, c"KVB_ERR_CAP_REACHED", c"beyond the cap that was set at admission"),
+    (KVB_ERR_TOO_MANY_REFERENCES, c"KVB_ERR_TOO_MANY_REFERENCES", c"a block has as many references as can be counted"),
+    (KVB_ERR_EXCEEDS, c"KVB_ERR_EXCEEDS", c"more than is left"),
+    (KVB_ERR_PARTIAL, c"KVB_ERR_PARTIAL", c"some items of the batch failed: the others are done"),
+    (KVB_ERR_STALE, c"KVB_ERR_STALE", c"the handle or ticket names nothing: released, preempted, detached, done, or another registry's"),
+    (KVB_ERR_BEYOND, c"KVB_ERR_BEYOND", c"beyond the positions of the sequence"),
+    (KVB_ERR_NOT_NEXT, c"KVB_ERR_NOT_NEXT", c"the tokens do not go on where the known ones end"),
+    (KVB_ERR_LOADING, c"KVB_ERR_LOADING", c"its content is being loaded: what has arrived is there"),
+    (KVB_ERR_COPY_PENDING, c"KVB_ERR_COPY_PENDING", c"a copy is to be made first"),
+    (KVB_ERR_UNCOMMITTED, c"KVB_ERR_UNCOMMITTED", c"it is being moved here, and that is not committed: commit it"),
+    (KVB_ERR_LEAVING, c"KVB_ERR_LEAVING", c"it is offered to be moved elsewhere: abort that, or wait"),
+    (KVB_ERR_MOVED, c"KVB_ERR_MOVED", c"it has been moved elsewhere: release it here"),
+    (KVB_ERR_NO_BLOCKS, c"KVB_ERR_NO_BLOCKS", c"a pool needs at least one block"),
+    (KVB_ERR_TOO_MANY_BLOCKS, c"KVB_ERR_TOO_MANY_BLOCKS", c"more blocks than a shard has ids"),
+    (KVB_ERR_MAX_BELOW_BLOCKS, c"KVB_ERR_MAX_BELOW_BLOCKS", c"max_blocks is below blocks"),
+    (KVB_ERR_BLOCK_SIZE, c"KVB_ERR_BLOCK_SIZE", c"the block size is zero or absurd, or not that of the other shards"),
+    (KVB_ERR_NO_SEQUENCES, c"KVB_ERR_NO_SEQUENCES", c"a registry needs room for at least one sequence"),
+    (KVB_ERR_TOO_MANY_SLOTS, c"KVB_ERR_TOO_MANY_SLOTS", c"more sequences than slots have names"),
+    (KVB_ERR_WATERMARK, c"KVB_ERR_WATERMARK", c"the watermark leaves no block to be admitted"),
+    (KVB_ERR_FORMAT, c"KVB_ERR_FORMAT", c"the format has another block size than the pool"),
+    (KVB_ERR_TOO_MANY_EVENTS, c"KVB_ERR_TOO_MANY_EVENTS", c"the event ring is larger than the largest"),
+    (KVB_ERR_NO_SHARDS, c"KVB_ERR_NO_SHARDS", c"an instance needs at least one shard"),
+    (KVB_ERR_TOO_MANY_SHARDS, c"KVB_ERR_TOO_MANY_SHARDS", c"more shards than an instance can have"),
+    (KVB_ERR_SAME_SHARD, c"KVB_ERR_SAME_SHARD", c"two shards have one name or one pool"),
+    (KVB_ERR_SLOTS, c"KVB_ERR_SLOTS", c"the shards have different numbers of slots"),
+    (KVB_ERR_NO_SUCH_BLOCK, c"KVB_ERR_NO_SUCH_BLOCK", c"the shard has no such block"),
+    (KVB_ERR_NOT_PUBLISHED, c"KVB_ERR_NOT_PUBLISHED", c"the block is not findable"),
+    (KVB_ERR_BEYOND_MAX, c"KVB_ERR_BEYOND_MAX", c"more blocks than max_blocks"),
+    (KVB_ERR_NOTHING_LEFT, c"KVB_ERR_NOTHING_LEFT", c"no block would be left online"),
+    (KVB_ERR_IN_PROGRESS, c"KVB_ERR_IN_PROGRESS", c"another thread is growing or shrinking it"),
+    (KVB_ERR_NO_EVENTS, c"KVB_ERR_NO_EVENTS", c"the pool keeps no events"),
+    (KVB_ERR_INCONSISTENT, c"KVB_ERR_INCONSISTENT", c"the audit found something that does not add up"),
+    (KVB_ERR_UNKNOWN, c"KVB_ERR_UNKNOWN", c"an error that this version of the C API does not know"),
+];
+
+fn find(status: kvb_status) -> Option<(&'static CStr, &'static CStr)> {
+    let row = TABLE.iter().find(|row| row.0 == status)?;
+    Some((row.1, row.2))
+}
+
+/// The sentence of a number.
+pub(crate) fn message(status: kvb_status) -> &'static str {
+    find(status).map_or("", |row| row.1.to_str().unwrap_or_default())
+}
+
+/// The name of a number, `KVB_ERR_SHORTFALL` for instance; `KVB_ERR_UNKNOWN` for one that is none.
+///
+/// Ownership: static. Threads: any. O(errors). Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn kvb_status_name(status: kvb_status) -> *const c_char {
+    find(status)
+        .map_or(c"KVB_ERR_UNKNOWN", |row| row.0)
+        .as_ptr()
+}
+
+/// A sentence for a number, without a full stop.
+///
+/// Ownership: static. Threads: any. O(errors). Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn kvb_status_message(status: kvb_status) -> *const c_char {
+    let unknown = c"an error that this version of the C API does not know";
+    find(status).map_or(unknown, |row| row.1).as_ptr()
+}
