@@ -1,8 +1,9 @@
 //! What C gives: pointers that may be null, lengths that may be absurd, structs of an older or a newer header.
 
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 
-use crate::status::{KVB_ERR_LENGTH, KVB_ERR_NULL, KVB_ERR_STRUCT_SIZE, kvb_status};
+use crate::status::{KVB_ERR_INVALID, KVB_ERR_LENGTH, KVB_ERR_NULL, KVB_ERR_STRUCT_SIZE, kvb_status};
 
 /// An argument that cannot be used, before anything was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +27,16 @@ pub(crate) unsafe fn get_mut<'a, T>(pointer: *mut T) -> Result<&'a mut T, Argume
     unsafe { pointer.as_mut() }.ok_or(Argument(KVB_ERR_NULL))
 }
 
+/// What a pointer points to, to be [given away](crate::object::consume).
+pub(crate) fn not_null<T>(pointer: *mut T) -> Result<NonNull<T>, Argument> {
+    NonNull::new(pointer).ok_or(Argument(KVB_ERR_NULL))
+}
+
 /// A place for a result, initialised or not.
 ///
 /// # Safety
 /// * Null, or room for a `T` that nobody else uses meanwhile.
-pub(crate) unsafe fn out<'a, T>(pointer: *mut T) -> Result<&'a mut MaybeUninit<T>, Argument> {
+pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Result<&'a mut MaybeUninit<T>, Argument> {
     // SAFETY: this function's contract; any bytes are a `MaybeUninit`.
     unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }.ok_or(Argument(KVB_ERR_NULL))
 }
@@ -64,6 +70,18 @@ pub(crate) unsafe fn slice_mut<'a, T>(
     Ok(unsafe { core::slice::from_raw_parts_mut(first, count) })
 }
 
+/// Places for results, initialised or not; null will do for none.
+///
+/// # Safety
+/// * Room for `count` items at `first` that nobody else uses meanwhile.
+pub(crate) unsafe fn places<'a, T>(
+    first: *mut T,
+    count: usize,
+) -> Result<&'a mut [MaybeUninit<T>], Argument> {
+    // SAFETY: this function's contract; any bytes are a `MaybeUninit`.
+    unsafe { slice_mut(first.cast::<MaybeUninit<T>>(), count) }
+}
+
 fn check<T>(first: *const T, count: usize) -> Result<(), Argument> {
     if first.is_null() {
         return Err(Argument(KVB_ERR_NULL));
@@ -73,6 +91,14 @@ fn check<T>(first: *const T, count: usize) -> Result<(), Argument> {
         return Err(Argument(KVB_ERR_LENGTH));
     }
     Ok(())
+}
+
+/// Flags, of which only those `known` may be set.
+pub(crate) const fn flags(flags: u32, known: u32) -> Result<u32, Argument> {
+    if flags & !known != 0 {
+        return Err(Argument(KVB_ERR_INVALID));
+    }
+    Ok(flags)
 }
 
 /// A struct that begins with its size in a `u32`. Later versions of the header may put fields at its end, where zero has the meaning
@@ -155,5 +181,16 @@ impl<T: Versioned> Answer<T> {
 impl core::fmt::Display for Argument {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(crate::status::message(self.0))
+    }
+}
+
+/// Writes a result that the caller need not want.
+///
+/// # Safety
+/// * Null, or room for a `T` that nobody else uses meanwhile.
+pub(crate) unsafe fn write_if_wanted<T>(pointer: *mut T, value: T) {
+    if !pointer.is_null() {
+        // SAFETY: this function's contract.
+        unsafe { pointer.write(value) };
     }
 }

@@ -15,10 +15,18 @@
 extern crate alloc;
 
 mod arg;
-pub mod error;
 mod object;
+mod text;
+
+pub mod status;
+pub mod version;
 #[cfg(not(feature = "rust-host"))]
 pub mod runtime;
-pub mod status;
-mod text;
-pub mod version;
+pub mod error;
+pub mod namespace;
+pub mod prompt;
+pub mod format;
+pub mod pool;
+pub mod lanes;
+pub mod seqs;
+pub mod holder;

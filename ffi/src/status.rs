@@ -132,6 +132,9 @@ pub const KVB_ERR_SAME_SHARD: kvb_status = 411;
 /// The shards have different numbers of slots.
 pub const KVB_ERR_SLOTS: kvb_status = 412;
 
+/// The planes of a layout are not as they must be.
+pub const KVB_ERR_LAYOUT: kvb_status = 413;
+
 // --- Blocks
 
 /// The shard has no such block.
@@ -203,6 +206,7 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_TOO_MANY_SHARDS, c"KVB_ERR_TOO_MANY_SHARDS", c"more shards than an instance can have"),
     (KVB_ERR_SAME_SHARD, c"KVB_ERR_SAME_SHARD", c"two shards have one name or one pool"),
     (KVB_ERR_SLOTS, c"KVB_ERR_SLOTS", c"the shards have different numbers of slots"),
+    (KVB_ERR_LAYOUT, c"KVB_ERR_LAYOUT", c"the planes of a layout are not as they must be"),
     (KVB_ERR_NO_SUCH_BLOCK, c"KVB_ERR_NO_SUCH_BLOCK", c"the shard has no such block"),
     (KVB_ERR_NOT_PUBLISHED, c"KVB_ERR_NOT_PUBLISHED", c"the block is not findable"),
     (KVB_ERR_BEYOND_MAX, c"KVB_ERR_BEYOND_MAX", c"more blocks than max_blocks"),

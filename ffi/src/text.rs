@@ -1,6 +1,9 @@
 //! Text without an allocation: into a buffer of its own, or into the caller's.
 
+use core::ffi::c_char;
 use core::fmt;
+
+use crate::arg::{self, Argument};
 
 /// Up to `N` bytes of text. What does not fit is cut off, between two characters.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +49,16 @@ pub(crate) struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    pub(crate) const fn new(bytes: &'a mut [u8]) -> Self {
-        Self {
+    /// # Safety
+    /// * `capacity` bytes that nobody else uses meanwhile, or null for none.
+    pub(crate) unsafe fn of(text: *mut c_char, capacity: usize) -> Result<Self, Argument> {
+        // SAFETY: this function's contract. A `c_char` is a byte.
+        let bytes = unsafe { arg::slice_mut(text.cast::<u8>(), capacity) }?;
+        Ok(Self {
             bytes,
             written: 0,
             needed: 0,
-        }
+        })
     }
 
     /// Ends the text with a zero, before which it is cut off if it is too long. Returns its whole length without the zero.

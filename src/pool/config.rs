@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use crate::block::{MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
 use crate::error::CreateError;
-use crate::prefix::{BlockHasher, Proof};
+use crate::prefix::{BlockHasher, Hasher, Proof};
 
 /// What a [`BlockPool`](crate::BlockPool) is to be. Checked when the pool is made.
 ///
@@ -21,7 +21,7 @@ pub struct PoolConfig {
     pub(crate) max_blocks: usize,
     pub(crate) block_size: usize,
     pub(crate) secret: [u8; 16],
-    pub(crate) hasher: Option<Arc<dyn BlockHasher>>,
+    pub(crate) hasher: Option<Hasher>,
     pub(crate) proof: Proof,
     pub(crate) events: usize,
 }
@@ -69,7 +69,15 @@ impl PoolConfig {
     /// Another hasher than SipHash-1-3 under the secret.
     #[must_use]
     pub fn hasher(mut self, hasher: Arc<dyn BlockHasher>) -> Self {
-        self.hasher = Some(hasher);
+        self.hasher = Some(Hasher::Given(hasher));
+        self
+    }
+
+    /// [`Xxh3Hasher`](crate::Xxh3Hasher) with this seed, without an allocation and an indirect call.
+    #[cfg(feature = "xxh3")]
+    #[must_use]
+    pub fn xxh3(mut self, seed: u64) -> Self {
+        self.hasher = Some(Hasher::Xxh3(crate::prefix::Xxh3Hasher::new(seed)));
         self
     }
 

@@ -72,7 +72,7 @@ impl Core {
             secret,
             bare: Space::new(&Namespace::new(), secret),
             hasher: match &config.hasher {
-                Some(hasher) => Hasher::Given(hasher.clone()),
+                Some(hasher) => hasher.clone(),
                 None => Hasher::Sip(SipHasher13::new(config.secret)),
             },
             proof: config.proof,

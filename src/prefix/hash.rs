@@ -62,10 +62,12 @@ impl BlockHasher for SipHasher13 {
     }
 }
 
-/// The hasher of a pool: the default needs no allocation and no indirect call.
+/// The hasher of a pool: those of this crate need no allocation and no indirect call.
 #[derive(Clone, Debug)]
 pub(crate) enum Hasher {
     Sip(SipHasher13),
+    #[cfg(feature = "xxh3")]
+    Xxh3(Xxh3Hasher),
     Given(Arc<dyn BlockHasher>),
 }
 
@@ -74,6 +76,8 @@ impl Hasher {
     pub(crate) fn key(&self, parent: Option<u64>, tokens: &[u32], extra: ExtraKey) -> u64 {
         match self {
             Self::Sip(hasher) => hasher.key(parent, tokens, extra),
+            #[cfg(feature = "xxh3")]
+            Self::Xxh3(hasher) => hasher.key(parent, tokens, extra),
             Self::Given(hasher) => hasher.key(parent, tokens, extra),
         }
     }

@@ -1,7 +1,7 @@
 //! The errors of pools in C.
 
 use kvblock::{
-    ClearError, CreateError, Exceeds, FindError, ForkError, InvalidateError, LengthMismatch,
+    ClearError, CreateError, Exceeds, FindError, ForkError, InvalidateError, LayoutError, LengthMismatch,
     OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, SplitError, TakeError,
     TooManyReferences, WrongPool,
 };
@@ -189,6 +189,25 @@ impl Told for ResizeError {
             Self::BeyondMax { asked, max } => Figures::needed(asked).at_most(max),
             Self::NothingLeft { asked, online } => Figures::needed(asked).of(online),
             Self::Refused(refused) => refused.figures(),
+            _ => Figures::NONE,
+        }
+    }
+}
+
+impl Told for LayoutError {
+    fn status(&self) -> kvb_status {
+        match self {
+            Self::TooManyBlocks { .. } => KVB_ERR_TOO_MANY_BLOCKS,
+            Self::OutOfMemory => KVB_ERR_NO_MEMORY,
+            _ => KVB_ERR_LAYOUT,
+        }
+    }
+    fn figures(&self) -> Figures {
+        match *self {
+            Self::TooManyBlocks { asked, max } => Figures::needed(asked).at_most(max),
+            Self::NoBytes { plane } | Self::Overlap { plane, .. } | Self::Overflow { plane } => {
+                Figures::needed(plane)
+            }
             _ => Figures::NONE,
         }
     }

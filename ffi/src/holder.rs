@@ -1,0 +1,70 @@
+//! Who holds blocks, for audits.
+
+use alloc::vec::Vec;
+use core::ffi::c_void;
+
+use kvblock::Holder;
+
+use crate::arg::{self, Argument};
+use crate::lanes::kvb_lanes;
+use crate::seqs::{kvb_detached, kvb_seqs};
+use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY};
+
+/// A `kvb_seqs`.
+pub const KVB_HOLDER_SEQS: u32 = 0;
+/// A `kvb_lanes`.
+pub const KVB_HOLDER_LANES: u32 = 1;
+/// A `kvb_detached`.
+pub const KVB_HOLDER_DETACHED: u32 = 2;
+
+/// Somebody who holds blocks or credits.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct kvb_holder {
+    /// `KVB_HOLDER_*`.
+    pub kind: u32,
+    /// 0.
+    pub reserved: u32,
+    /// The object.
+    pub object: *const c_void,
+}
+
+/// Calls `audit` with all that these hold.
+///
+/// # Safety
+/// * Each object is of its kind and lives.
+pub(crate) unsafe fn with_holders<R>(
+    holders: &[kvb_holder],
+    audit: impl FnOnce(&[&dyn Holder]) -> R,
+) -> Result<R, Argument> {
+    let mut all: Vec<&dyn Holder> = Vec::new();
+    for holder in holders {
+        let object = holder.object;
+        // SAFETY: this function's contract, for each kind.
+        unsafe {
+            match holder.kind {
+                KVB_HOLDER_SEQS => {
+                    let seqs = arg::get(object.cast::<kvb_seqs>())?;
+                    extend(&mut all, seqs.inner.shards())?;
+                }
+                KVB_HOLDER_LANES => {
+                    let lanes = arg::get(object.cast::<kvb_lanes>())?;
+                    extend(&mut all, &lanes.inner)?;
+                }
+                KVB_HOLDER_DETACHED => {
+                    let detached = arg::get(object.cast::<kvb_detached>())?;
+                    extend(&mut all, detached.inner.shards())?;
+                }
+                _ => return Err(Argument(KVB_ERR_INVALID)),
+            }
+        }
+    }
+    Ok(audit(&all))
+}
+
+fn extend<'a, H: Holder>(all: &mut Vec<&'a dyn Holder>, holders: &'a [H]) -> Result<(), Argument> {
+    let enough = all.try_reserve(holders.len());
+    enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
+    all.extend(holders.iter().map(|it| it as &dyn Holder));
+    Ok(())
+}
