@@ -261,3 +261,12 @@ fn bad_content_out_of_memory_changes_nothing() {
     }
     assert!(refused > 3, "only {refused} requests");
 }
+
+#[test]
+fn a_namespace_out_of_memory_is_an_error() {
+    creation_fails_cleanly(
+        || Namespace::try_new(Some((b"summarise", 3)), Some(b"salt"), Some(b"domain")),
+        |&error| error == OutOfMemory,
+        3,
+    );
+}
