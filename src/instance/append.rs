@@ -20,6 +20,37 @@ impl InstanceStep {
         Self::default()
     }
 
+    /// Lists with [room](Self::make_room).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn with_room(
+        shards: usize,
+        sequences: usize,
+        positions: usize,
+        block_size: usize,
+    ) -> Result<Self, OutOfMemory> {
+        let mut step = Self::new();
+        step.make_room(shards, sequences, positions, block_size)?;
+        Ok(step)
+    }
+
+    /// Empties the lists, and makes room for so many [`shards`](Instance::shards) as [`Step::make_room`] does for one.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn make_room(
+        &mut self,
+        shards: usize,
+        sequences: usize,
+        positions: usize,
+        block_size: usize,
+    ) -> Result<(), OutOfMemory> {
+        self.begin(shards)?;
+        let mut steps = self.shards.iter_mut();
+        steps.try_for_each(|step| step.make_room(sequences, positions, block_size))
+    }
+
     /// For each shard its slots, copies, fresh blocks and changes; one in lockstep. Empty before the first use.
     #[must_use]
     pub fn shards(&self) -> &[Step] {
@@ -65,7 +96,7 @@ impl Instance {
             return only.step(batch, step);
         }
         for step in &mut out.shards {
-            step.make_room(batch.len());
+            step.expect_batch(batch.len());
         }
         for (index, &(handle, n)) in batch.iter().enumerate() {
             if !self.append_within(handle, n, out) {

@@ -20,6 +20,20 @@ impl Instance {
         Ok(lanes)
     }
 
+    /// The same with room: [`Sequences::lane`](crate::Sequences::lane) of each shard.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn lanes_with_room(&self, releases: usize) -> Result<Vec<Lane>, OutOfMemory> {
+        let mut lanes = Vec::new();
+        let enough = lanes.try_reserve_exact(self.shards.len());
+        enough.map_err(|_| OutOfMemory)?;
+        for it in &self.shards {
+            lanes.push(it.lane(releases)?);
+        }
+        Ok(lanes)
+    }
+
     /// Ends a sequence on every shard. As [`Sequences::release`](crate::Sequences::release).
     ///
     /// # Errors

@@ -187,9 +187,7 @@ impl Instance {
             .try_reserve_exact(self.shards.len())
             .map_err(|_| InstanceError::OutOfMemory)?;
         for it in &self.shards {
-            let mut config = sequences.clone();
-            config.format = it.format().cloned();
-            shards.push(Sequences::new(it.pool().clone(), &config)?);
+            shards.push(it.another(sequences)?);
         }
         Ok(Self {
             shards: shards.into_boxed_slice(),

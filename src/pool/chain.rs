@@ -221,6 +221,14 @@ impl RawChain {
         blocks + beside.count()
     }
 
+    /// Room in an empty one for so many blocks.
+    pub(crate) fn make_room(&mut self, blocks: usize) -> Result<(), ()> {
+        self.ids
+            .try_reserve_exact(blocks)
+            .and_then(|()| self.canonical.try_reserve_exact(blocks))
+            .map_err(drop)
+    }
+
     /// Room for a copy of the first `blocks`.
     pub(crate) fn reserve_for(&mut self, other: &Self, blocks: usize) -> Result<(), ()> {
         self.ids
@@ -366,7 +374,6 @@ impl RawChain {
     /// Returns how many, and the first position.
     pub(crate) fn adopt_duplicates(
         &mut self,
-        worker: &mut Worker,
         give_back: impl FnOnce(&mut dyn DoubleEndedIterator<Item = BlockId>),
     ) -> Adopted {
         // What is spoiled behind them stays as it is.
@@ -391,7 +398,8 @@ impl RawChain {
         if canonical.len() > known {
             canonical[..known].copy_from_slice(&ids[..known]);
         } else {
-            worker.recycle(canonical);
+            // Its buffer stays for the next duplicates.
+            canonical.clear();
         }
         adopted
     }
@@ -639,7 +647,7 @@ impl<'p> Chain<'p> {
     pub fn adopt_duplicates(&mut self, worker: &mut Worker) -> Result<usize, WrongPool> {
         worker.belongs(self.core)?;
         let give_back = |own: &mut dyn DoubleEndedIterator<Item = _>| self.core.release(own.rev());
-        Ok(self.raw.adopt_duplicates(worker, give_back).blocks)
+        Ok(self.raw.adopt_duplicates(give_back).blocks)
     }
 
     /// Gives every reference back, the tail first: findable blocks become idle, private ones and those no longer findable free, unless

@@ -51,6 +51,20 @@ impl Lane {
         }
     }
 
+    /// Room from the start for so many releases of up to so many blocks each.
+    pub(crate) fn with_room(
+        core: &Shared<Core>,
+        releases: usize,
+        blocks: usize,
+    ) -> Result<Self, OutOfMemory> {
+        let mut lane = Self::new(core);
+        lane.make_lists(releases)?;
+        for lists in &mut lane.spare {
+            lists.make_room(blocks).map_err(|()| OutOfMemory)?;
+        }
+        Ok(lane)
+    }
+
     /// The timeline has passed this point, and with it every earlier one: gives back what waited for them, in the order of release.
     /// Returns how many blocks are free or idle now that were not. A point that has been passed already changes nothing.
     ///
@@ -157,16 +171,20 @@ impl Lane {
 
     /// Takes over what a chain holds, for which there is [room](Self::make_room); the chain is empty then and has other buffers.
     pub(crate) fn push(&mut self, fence: Fence, chain: &mut RawChain) {
+        self.push_filled(fence, |blocks| core::mem::swap(blocks, chain));
+    }
+
+    /// Takes over what is put into the [next lists](Self::next_lists), for which there is [room](Self::make_room).
+    pub(crate) fn push_filled(&mut self, fence: Fence, fill: impl FnOnce(&mut RawChain)) {
         debug_assert!(!self.spare.is_empty(), "room is made before");
-        if self.has_passed(fence) || chain.ids.is_empty() {
-            chain.release_and_clear(&self.core);
+        let vacant = || RawChain::vacant(&self.core);
+        let mut blocks = self.spare.pop().unwrap_or_else(vacant);
+        fill(&mut blocks);
+        if self.has_passed(fence) || blocks.ids.is_empty() {
+            blocks.release_and_clear(&self.core);
+            self.spare.push(blocks);
             return;
         }
-        let mut blocks = self
-            .spare
-            .pop()
-            .unwrap_or_else(|| RawChain::vacant(&self.core));
-        core::mem::swap(&mut blocks, chain);
         for block in blocks.held() {
             self.core.fence_in(block);
         }

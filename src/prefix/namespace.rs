@@ -38,6 +38,35 @@ impl Namespace {
         }
     }
 
+    /// All parts at once, without an abort where there is no memory: the namespace that [`adapter`](Self::adapter), [`salt`](Self::salt)
+    /// and [`domain`](Self::domain) make of those that are given.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn try_new(
+        adapter: Option<(&[u8], u64)>,
+        salt: Option<&[u8]>,
+        domain: Option<&[u8]>,
+    ) -> Result<Self, OutOfMemory> {
+        let adapter = match adapter {
+            Some((name, version)) => Some((try_to_vec(name)?, version)),
+            None => None,
+        };
+        let mut namespace = Self {
+            adapter,
+            salt: salt.map(try_to_vec).transpose()?,
+            domain: domain.map(try_to_vec).transpose()?,
+            encoded: Vec::new(),
+        };
+        let mut len = 0_usize;
+        namespace.for_each_part(|_, bytes| len += 1 + size_of::<u64>() + bytes.len());
+        let mut encoded = Vec::new();
+        encoded.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
+        namespace.encode_into(&mut encoded);
+        namespace.encoded = encoded;
+        Ok(namespace)
+    }
+
     /// The adapter (LoRA) by name and version. A later version is another namespace.
     #[must_use]
     pub fn adapter(mut self, name: impl AsRef<[u8]>, version: u64) -> Self {
@@ -60,12 +89,23 @@ impl Namespace {
     }
 
     fn encode(mut self) -> Self {
-        let mut out = Vec::new();
-        let mut part = |tag: u8, bytes: &[u8]| {
+        let mut encoded = core::mem::take(&mut self.encoded);
+        encoded.clear();
+        self.encode_into(&mut encoded);
+        self.encoded = encoded;
+        self
+    }
+
+    fn encode_into(&self, out: &mut Vec<u8>) {
+        self.for_each_part(|tag, bytes| {
             out.push(tag);
             out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
             out.extend_from_slice(bytes);
-        };
+        });
+    }
+
+    /// The parts in their order, each with its tag.
+    fn for_each_part(&self, mut part: impl FnMut(u8, &[u8])) {
         if let Some((name, version)) = &self.adapter {
             part(1, name);
             part(2, &version.to_le_bytes());
@@ -76,8 +116,6 @@ impl Namespace {
         if let Some(domain) = &self.domain {
             part(4, domain);
         }
-        self.encoded = out;
-        self
     }
 
     /// What tells it from others.
@@ -87,11 +125,7 @@ impl Namespace {
 
     /// A copy of that.
     pub(crate) fn try_encoded(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(self.encoded.len())
-            .map_err(|_| OutOfMemory)?;
-        copy.extend_from_slice(&self.encoded);
-        Ok(copy)
+        try_to_vec(&self.encoded)
     }
 
     /// Whether it is that of the bare model.
@@ -103,6 +137,14 @@ impl Namespace {
     pub(crate) fn digest(&self, secret: Secret) -> [u64; 2] {
         Sip::<2, 4>::new_128(secret).finish_bytes_128(&self.encoded)
     }
+}
+
+fn try_to_vec(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len())
+        .map_err(|_| OutOfMemory)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -136,6 +178,28 @@ mod tests {
                 a.digest(Secret([1, 3])),
                 "the digest is keyed"
             );
+        }
+    }
+
+    #[test]
+    fn all_parts_at_once_make_the_same_namespace() {
+        for (a, s, d) in (0..8).map(|it| (it & 1 > 0, it & 2 > 0, it & 4 > 0)) {
+            let mut built = Namespace::new();
+            if a {
+                built = built.adapter("summarise", 3);
+            }
+            if s {
+                built = built.salt("");
+            }
+            if d {
+                built = built.domain("tenant 17");
+            }
+            let tried = Namespace::try_new(
+                a.then_some((b"summarise", 3)),
+                s.then_some(b""),
+                d.then_some(b"tenant 17"),
+            );
+            assert_eq!(tried, Ok(built));
         }
     }
 

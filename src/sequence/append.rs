@@ -19,7 +19,7 @@ impl Sequences {
     /// meanwhile, one read-modify-write for each block of it. No allocation in steady state.
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut Step) {
         out.clear();
-        out.make_room(batch.len());
+        out.expect_batch(batch.len());
         for (index, &(handle, n)) in batch.iter().enumerate() {
             if !self.append_within(handle, n, out) {
                 if let Err(error) = self.extend(index, handle, Until::Append(n), out) {

@@ -98,7 +98,7 @@ impl Sequences {
         let slot = self.registry.find(parent)?;
         for child in 0..plan.children {
             let (parent, vacant) = self.registry.get_and_vacant(slot, child);
-            vacant.reserve_for(parent, plan.blocks)?;
+            vacant.reserve_for(parent, plan.blocks, self.pool.core.block_size)?;
         }
         let core = &*self.pool.core;
         let needed = core.check(plan.needed, 0)?;

@@ -10,6 +10,8 @@ use crate::transfer::KvFormat;
 pub struct SequencesConfig {
     /// Sequences that can live at once, branches included. Bookkeeping for them is made at the start.
     pub max_sequences: usize,
+    /// Positions of a sequence for which each slot has buffers from the start. See [`positions`](Self::positions).
+    pub positions: usize,
     /// Blocks that admissions leave to the growth of those that were admitted.
     pub watermark: usize,
     /// How the content of blocks is laid out: what transfers are held against.
@@ -22,9 +24,26 @@ impl SequencesConfig {
     pub const fn new(max_sequences: usize) -> Self {
         Self {
             max_sequences,
+            positions: 0,
             watermark: 0,
             format: None,
         }
+    }
+
+    /// Makes room at creation for sequences of up to so many positions each, and for one pending copy each. Calls on sequences within
+    /// that allocate nothing, from the first one on: `check`, `admit`, `append`, `step` and `ensure` (with a
+    /// [`Step`](crate::Step::with_room) that has room), `tokens`, `computed`, `copied`, `fork`, `truncate`, `adopt_duplicates`,
+    /// `release` and `preempt`.
+    ///
+    /// A slot costs about 4 bytes a position and 32 bytes a block. More positions than the pool can hold count as so many. 0, the
+    /// default: buffers are made when they are needed, and kept.
+    ///
+    /// What is released [after a fence](crate::Sequences::release_after) leaves its buffers in the lane, and the slot gets the lane's: made by
+    /// [`Sequences::lane`](crate::Sequences::lane), they are as large. A sequence that is detached takes its buffers along.
+    #[must_use]
+    pub const fn positions(mut self, positions: usize) -> Self {
+        self.positions = positions;
+        self
     }
 
     /// Keeps `blocks` available blocks back from new admissions.

@@ -4,7 +4,7 @@ use super::Sequences;
 use super::error::{EndAfterError, Stale};
 use super::handle::Handle;
 use crate::error::{OutOfMemory, ReleaseAfterError};
-use crate::pool::{Fence, Lane, RawChain};
+use crate::pool::{Fence, Lane};
 
 impl Sequences {
     /// Puts the findable block of each duplicate into the table and gives the sequence's own copy back. Returns how many. The
@@ -17,7 +17,7 @@ impl Sequences {
     pub fn adopt_duplicates(&mut self, handle: Handle) -> Result<usize, Stale> {
         let (_, sequence) = self.registry.get_mut(handle)?;
         let core = &*self.pool.core;
-        let adopted = sequence.adopt_duplicates(&mut self.worker, |own| core.release(own.rev()));
+        let adopted = sequence.adopt_duplicates(|own| core.release(own.rev()));
         self.statistics.adopted += adopted as u64;
         Ok(adopted)
     }
@@ -35,14 +35,11 @@ impl Sequences {
         fence: Fence,
     ) -> Result<usize, EndAfterError> {
         self.prepare_adopt_after(handle, lane)?;
-        let core = &*self.pool.core;
         let (_, sequence) = self.registry.get_mut(handle)?;
-        let mut copies = RawChain::vacant(core);
-        if let Some(lists) = lane.next_lists() {
-            (copies.ids, _) = lists.take_lists();
-        }
-        let adopted = sequence.adopt_duplicates(&mut self.worker, |own| copies.ids.extend(own));
-        lane.push(fence, &mut copies);
+        let mut adopted = 0;
+        lane.push_filled(fence, |copies| {
+            adopted = sequence.adopt_duplicates(|own| copies.ids.extend(own));
+        });
         self.statistics.adopted += adopted as u64;
         Ok(adopted)
     }

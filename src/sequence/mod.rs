@@ -70,11 +70,12 @@ pub use self::victims::Victim;
 pub use self::view::SequenceState;
 
 use self::registry::Registry;
+use self::sequence::entries_for;
 pub(crate) use self::statistics::Statistics;
 use self::ticket::Tickets;
 use crate::block::BlockId;
-use crate::error::CreateError;
-use crate::pool::{BlockPool, Core, Worker};
+use crate::error::{CreateError, OutOfMemory};
+use crate::pool::{BlockPool, Core, Lane, Worker};
 use crate::shared::Shared;
 use crate::transfer::{Export, Import, KvFormat};
 use alloc::vec::Vec;
@@ -94,6 +95,8 @@ pub struct Sequences {
     /// Exports, most of which are not over.
     exports: Vec<Export>,
     watermark: u32,
+    /// Positions for which each slot had room from the start.
+    positions: usize,
     format: Option<Shared<KvFormat>>,
     statistics: Statistics,
 }
@@ -105,24 +108,50 @@ impl Sequences {
     /// [`CreateError`] names what is wrong with the configuration, or the memory that could not be had.
     pub fn new(pool: BlockPool, config: &SequencesConfig) -> Result<Self, CreateError> {
         config.check(pool.max_blocks())?;
-        if let Some(format) = &config.format {
-            let (pool, format) = (pool.block_size(), format.block_size());
-            if pool != format {
-                return Err(CreateError::Format { pool, format });
-            }
+        let Some(format) = &config.format else {
+            return Self::with_format(pool, config, None);
+        };
+        if pool.block_size() != format.block_size() {
+            return Err(CreateError::Format {
+                pool: pool.block_size(),
+                format: format.block_size(),
+            });
         }
-        let format = match config.format.clone().map(Shared::try_new) {
-            Some(Ok(format)) => Some(format),
-            Some(Err((_, bytes))) => return Err(CreateError::OutOfMemory { bytes }),
-            None => None,
+        let copy = format.try_clone().ok_or(CreateError::OutOfMemory {
+            bytes: size_of_val(format.plane_bytes()),
+        })?;
+        let shared = Shared::try_new(copy);
+        let format = shared.map_err(|(_, bytes)| CreateError::OutOfMemory { bytes })?;
+        Self::with_format(pool, config, Some(format))
+    }
+
+    /// Another registry over the same pool, with the same format whatever the configuration says.
+    pub(crate) fn another(&self, config: &SequencesConfig) -> Result<Self, CreateError> {
+        config.check(self.pool.max_blocks())?;
+        Self::with_format(self.pool.clone(), config, self.format.clone())
+    }
+
+    fn with_format(
+        pool: BlockPool,
+        config: &SequencesConfig,
+        format: Option<Shared<KvFormat>>,
+    ) -> Result<Self, CreateError> {
+        let block_size = pool.block_size();
+        let positions = config.positions.min(pool.max_blocks() * block_size);
+        let tickets = if positions > 0 {
+            let entries = positions.div_ceil(block_size);
+            Tickets::with_room(config.max_sequences, entries)?
+        } else {
+            Tickets::default()
         };
         Ok(Self {
             worker: pool.worker()?,
-            registry: Registry::new(&pool.core, config.max_sequences)?,
-            tickets: Tickets::default(),
+            registry: Registry::new(&pool.core, config.max_sequences, positions)?,
+            tickets,
             loads: Vec::new(),
             exports: Vec::new(),
             format,
+            positions,
             watermark: u32::try_from(config.watermark).unwrap_or(u32::MAX),
             statistics: Statistics::default(),
             pool,
@@ -133,6 +162,21 @@ impl Sequences {
     #[must_use]
     pub const fn pool(&self) -> &BlockPool {
         &self.pool
+    }
+
+    /// A lane of the pool with room for so many releases that wait at once, each of a sequence as long as the slots have
+    /// [room](SequencesConfig::positions) for: a slot that gives its buffers to the lane gets as large ones back.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// Allocates about 8 bytes for each block of each release.
+    pub fn lane(&self, releases: usize) -> Result<Lane, OutOfMemory> {
+        let blocks = match self.positions {
+            0 => 0,
+            positions => entries_for(positions, self.pool.block_size()),
+        };
+        Lane::with_room(&self.pool.core, releases, blocks)
     }
 
     /// Sequences that live.

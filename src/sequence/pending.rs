@@ -35,6 +35,16 @@ impl<T: Copy> Pending<T> {
         self.items.try_reserve(n).map_err(|_| OutOfMemory)
     }
 
+    /// The same, and not more than that.
+    pub(super) fn try_reserve_exact(&mut self, n: usize) -> Result<(), OutOfMemory> {
+        self.items.try_reserve_exact(n).map_err(|_| OutOfMemory)
+    }
+
+    /// Room for `n` items to be [put before](Self::prepend) the others.
+    pub(super) fn try_reserve_before(&mut self, n: usize) -> Result<(), OutOfMemory> {
+        self.try_reserve(n.saturating_sub(self.start))
+    }
+
     /// There is room for them.
     pub(super) fn extend(&mut self, items: impl IntoIterator<Item = T>) {
         self.items.extend(items);
@@ -47,8 +57,11 @@ impl<T: Copy> Pending<T> {
 
     /// Puts items before all others. There is room for them.
     pub(super) fn prepend(&mut self, items: impl Iterator<Item = T>) {
-        self.items.splice(..self.start, items);
+        self.items.drain(..self.start);
         self.start = 0;
+        let others = self.items.len();
+        self.items.extend(items);
+        self.items.rotate_left(others);
     }
 
     /// The first `n` are no longer needed.

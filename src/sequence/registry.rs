@@ -22,7 +22,8 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    pub(super) fn new(core: &Core, slots: usize) -> Result<Self, CreateError> {
+    /// `positions`: room for sequences as long as that.
+    pub(super) fn new(core: &Core, slots: usize, positions: usize) -> Result<Self, CreateError> {
         let last = u32::try_from(slots).unwrap_or(u32::MAX);
         let mut vacant = Vec::new();
         vacant
@@ -31,9 +32,19 @@ impl Registry {
                 bytes: slots.saturating_mul(size_of::<u32>()),
             })?;
         vacant.extend((0..last).rev());
+        let mut sequences = array(slots, |_| Sequence::vacant(core))?;
+        if positions > 0 {
+            for sequence in &mut sequences {
+                sequence
+                    .make_room(positions, core.block_size)
+                    .map_err(|_| CreateError::OutOfMemory {
+                        bytes: positions.saturating_mul(size_of::<u32>()),
+                    })?;
+            }
+        }
         Ok(Self {
             cursors: array(slots, |_| Cursor::VACANT)?,
-            sequences: array(slots, |_| Sequence::vacant(core))?,
+            sequences,
             vacant,
             labels: Labels::new(slots)?,
         })

@@ -51,6 +51,18 @@ impl Seal {
         }
     }
 
+    /// Room for all of a vacant sequence of so many positions.
+    pub(super) fn make_room(
+        &mut self,
+        positions: usize,
+        block_size: usize,
+    ) -> Result<(), OutOfMemory> {
+        let blocks = positions / block_size;
+        self.tokens.try_reserve_exact(positions + block_size)?;
+        self.extra.try_reserve_exact(blocks)?;
+        self.keys.try_reserve_exact(blocks)
+    }
+
     /// Room for the tokens of a prompt of which `published` blocks are found at most, and for the block that is being filled.
     pub(super) fn reserve(
         &mut self,
@@ -117,7 +129,8 @@ impl Seal {
         if self.publishing == Publishing::On {
             self.tokens.try_reserve(contents.tokens.len())?;
             if filled > 0 {
-                self.extra.try_reserve(before + filled)?;
+                let extra = before + filled - self.extra.len().min(before);
+                self.extra.try_reserve(extra)?;
                 self.keys.try_reserve(contents.keys.len())?;
             }
         }
@@ -264,8 +277,8 @@ impl Seal {
             return Ok(());
         }
         let blocks = chain.published - entry;
-        self.tokens.try_reserve(blocks * core.block_size)?;
-        self.extra.try_reserve(blocks)
+        self.tokens.try_reserve_before(blocks * core.block_size)?;
+        self.extra.try_reserve_before(blocks)
     }
 
     /// The content from an entry of the chain's table on is bad. What was published of it waits to be published again; if that can't be
@@ -304,11 +317,11 @@ impl Seal {
             && !(entry..chain.published).any(extra)
     }
 
-    /// A branch's copy.
-    pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), OutOfMemory> {
+    /// A branch's copy, with room for the block that is being filled.
+    pub(super) fn copy_from(&mut self, other: &Self, block_size: usize) -> Result<(), OutOfMemory> {
         self.clear();
         let tokens = other.tokens.as_slice();
-        self.tokens.try_reserve(tokens.len())?;
+        self.tokens.try_reserve(tokens.len() + block_size)?;
         self.extra.try_reserve(other.extra.len())?;
         self.keys.try_reserve(other.keys.len())?;
         self.tokens.extend_from_slice(tokens);

@@ -7,7 +7,7 @@ use super::seal::Seal;
 use super::transit::Transit;
 use crate::block::BlockId;
 use crate::error::OutOfMemory;
-use crate::pool::{Core, Fence, Lane, RawChain, Worker};
+use crate::pool::{Core, Fence, Lane, RawChain};
 
 /// Where the next position goes: all that an append inside a block reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -158,12 +158,29 @@ impl Sequence {
         positions % block_size != 0 && positions < self.end
     }
 
+    /// Room in a vacant one for all that a sequence of so many positions needs.
+    pub(super) fn make_room(
+        &mut self,
+        positions: usize,
+        block_size: usize,
+    ) -> Result<(), OutOfMemory> {
+        self.chain
+            .make_room(entries_for(positions, block_size))
+            .map_err(|()| OutOfMemory)?;
+        self.seal.make_room(positions, block_size)
+    }
+
     /// Room for a branch of `parent`, and all of it that is no reference.
-    pub(super) fn reserve_for(&mut self, parent: &Self, blocks: usize) -> Result<(), OutOfMemory> {
+    pub(super) fn reserve_for(
+        &mut self,
+        parent: &Self,
+        blocks: usize,
+        block_size: usize,
+    ) -> Result<(), OutOfMemory> {
         self.chain
             .reserve_for(&parent.chain, blocks)
             .map_err(|()| OutOfMemory)?;
-        self.seal.copy_from(&parent.seal)
+        self.seal.copy_from(&parent.seal, block_size)
     }
 
     /// A branch of `parent` with the first `blocks` of its table, whose references are its own already. It has no promise yet.
@@ -193,10 +210,9 @@ impl Sequence {
     /// how many.
     pub(super) fn adopt_duplicates(
         &mut self,
-        worker: &mut Worker,
         give_back: impl FnOnce(&mut dyn DoubleEndedIterator<Item = BlockId>),
     ) -> usize {
-        let adopted = self.chain.adopt_duplicates(worker, give_back);
+        let adopted = self.chain.adopt_duplicates(give_back);
         if adopted.blocks > 0 {
             self.changed_from = self.changed_from.min(adopted.first);
         }
@@ -222,6 +238,11 @@ impl Sequence {
         self.copy_credit = false;
         self.seal.clear();
     }
+}
+
+/// Blocks that the lists of a sequence of so many positions have at most: an append holds a block and its copy for a moment.
+pub(super) const fn entries_for(positions: usize, block_size: usize) -> usize {
+    positions.div_ceil(block_size) + 1
 }
 
 /// A number of blocks as credits count them: what there is of either is far below 2^32.

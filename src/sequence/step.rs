@@ -54,6 +54,45 @@ impl Step {
         }
     }
 
+    /// Lists with [room](Self::make_room).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn with_room(
+        sequences: usize,
+        positions: usize,
+        block_size: usize,
+    ) -> Result<Self, OutOfMemory> {
+        let mut step = Self::new();
+        step.make_room(sequences, positions, block_size)?;
+        Ok(step)
+    }
+
+    /// Empties the lists, and makes room for a batch of up to so many sequences that get up to so many positions in all, in blocks of a
+    /// size. The next calls of such batches ask for no memory for their lists, whoever of them fails.
+    ///
+    /// Without that a step that has not even the memory to list who failed aborts, as collections do.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn make_room(
+        &mut self,
+        sequences: usize,
+        positions: usize,
+        block_size: usize,
+    ) -> Result<(), OutOfMemory> {
+        self.clear();
+        // Beside the blocks that it fills each sequence may get one in part, and the copy of one.
+        let blocks = (positions / block_size.max(1)).saturating_add(sequences.saturating_mul(2));
+        self.slots
+            .try_reserve(positions.max(sequences))
+            .and_then(|()| self.copies.try_reserve(sequences))
+            .and_then(|()| self.fresh.try_reserve(blocks))
+            .and_then(|()| self.changes.try_reserve(blocks))
+            .and_then(|()| self.failures.try_reserve(sequences))
+            .map_err(|_| OutOfMemory)
+    }
+
     /// Where each appended position goes: `block id * block size + offset`, in the order of the batch. A sequence that failed has
     /// none.
     #[must_use]
@@ -108,7 +147,7 @@ impl Step {
     }
 
     /// Makes room for a batch of single positions at once. If there is no memory, each sequence is told by itself.
-    pub(crate) fn make_room(&mut self, sequences: usize) {
+    pub(crate) fn expect_batch(&mut self, sequences: usize) {
         let _ = self.slots.try_reserve(sequences);
         let _ = self.failures.try_reserve(sequences);
     }

@@ -1,6 +1,6 @@
 //! Copy tickets: a block's content is to be copied, and until it has been, both ends stay held.
 
-use crate::error::OutOfMemory;
+use crate::error::{CreateError, OutOfMemory};
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
@@ -42,6 +42,11 @@ struct Issued {
     owner: Handle,
 }
 
+/// Blocks that a ticket holds: a path, the source and the destination.
+const fn held_for(path: usize) -> usize {
+    path + 2
+}
+
 /// The pending tickets of a registry.
 #[derive(Debug, Default)]
 pub(super) struct Tickets {
@@ -53,31 +58,54 @@ pub(super) struct Tickets {
 }
 
 impl Tickets {
+    /// Room for so many pending copies in tables of so many entries.
+    pub(super) fn with_room(copies: usize, entries: usize) -> Result<Self, CreateError> {
+        let mut tickets = Self::default();
+        let mut make = || {
+            tickets.make_places(copies)?;
+            for place in &mut tickets.places {
+                let held = place.held.try_reserve_exact(held_for(entries));
+                held.map_err(|_| OutOfMemory)?;
+            }
+            Ok(())
+        };
+        make().map_err(|_: OutOfMemory| CreateError::OutOfMemory {
+            bytes: copies.saturating_mul(held_for(entries)) * size_of::<BlockId>(),
+        })?;
+        Ok(tickets)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.vacant.len()
     }
 
-    /// Makes a place for one more.
+    /// Makes a place for one more, if all are taken.
     fn reserve(&mut self) -> Result<(), OutOfMemory> {
         if self.vacant.is_empty() {
-            let place = self.places.len();
-            let enough = self.places.try_reserve(1);
-            enough
-                .and(self.vacant.try_reserve(place + 1))
-                .map_err(|_| OutOfMemory)?;
-            // Twice as many as there are: then places of removed ones are cleared in place, and it does not grow.
-            let room = 2 * (place + 1) - self.destinations.len();
-            self.destinations
-                .try_reserve(room)
-                .map_err(|_| OutOfMemory)?;
-            self.places.push(Issued {
-                name: Name::NONE,
-                held: BlockList::new(),
-                positions: 0,
-                owner: Handle::NONE,
-            });
-            self.vacant.push(u32::try_from(place).unwrap_or(u32::MAX));
+            self.make_places(1)?;
         }
+        Ok(())
+    }
+
+    /// Makes `n` places more, of which the first is used first. None is vacant.
+    fn make_places(&mut self, n: usize) -> Result<(), OutOfMemory> {
+        let (before, all) = (self.places.len(), self.places.len() + n);
+        let lists = self.places.try_reserve(n);
+        lists
+            .and_then(|()| self.vacant.try_reserve(all))
+            .map_err(|_| OutOfMemory)?;
+        // Twice as many as there are: then places of removed ones are cleared in place, and it does not grow.
+        self.destinations
+            .try_reserve(2 * all - self.destinations.len())
+            .map_err(|_| OutOfMemory)?;
+        self.places.resize_with(all, || Issued {
+            name: Name::NONE,
+            held: BlockList::new(),
+            positions: 0,
+            owner: Handle::NONE,
+        });
+        let name = |place| u32::try_from(place).unwrap_or(u32::MAX);
+        self.vacant.extend((before..all).rev().map(name));
         Ok(())
     }
 
@@ -103,7 +131,7 @@ impl Tickets {
         let published = core.state(src).load(Acquire).is_published();
         let path = (0..if published { entry } else { 0 }).map(|above| chain.node(above));
         next.held
-            .try_reserve(path.len() + 2)
+            .try_reserve(held_for(path.len()))
             .map_err(|_| OutOfMemory)?;
         core.hold_all(path.clone(), 1)?;
         next.held.extend(path);

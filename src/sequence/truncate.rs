@@ -7,7 +7,7 @@ use super::handle::Handle;
 use super::sequence::{Cursor, Sequence, count};
 use super::ticket::Tickets;
 use crate::error::{OutOfMemory, Refused, ReleaseAfterError};
-use crate::pool::{Core, Fence, Lane, RawChain};
+use crate::pool::{Core, Fence, Lane};
 use crate::prefix::Proof;
 use crate::sync::Ordering::Acquire;
 
@@ -349,11 +349,10 @@ impl Sequences {
         }
         let core = &*self.pool.core;
         if let Ok((cursor, sequence)) = self.registry.get_mut(handle) {
-            let lists = lane.next_lists().map(RawChain::take_lists);
-            let lists = lists.unwrap_or_default();
-            let chain = &mut sequence.chain;
-            let mut tail = chain.split_off(cutback.entries(), cutback.head, lists);
-            lane.push(fence, &mut tail);
+            lane.push_filled(fence, |tail| {
+                let (chain, lists) = (&mut sequence.chain, tail.take_lists());
+                *tail = chain.split_off(cutback.entries(), cutback.head, lists);
+            });
             cutback.forget(core, sequence);
             cutback.settle(core, sequence, 0);
             cutback.go_on(core, cursor, sequence);

@@ -148,6 +148,18 @@ impl KvFormat {
         })
     }
 
+    /// A copy; `None` if there is no memory for it.
+    pub(crate) fn try_clone(&self) -> Option<Self> {
+        let mut plane_bytes = Vec::new();
+        let enough = plane_bytes.try_reserve_exact(self.plane_bytes.len());
+        enough.ok()?;
+        plane_bytes.extend_from_slice(&self.plane_bytes);
+        Some(Self {
+            plane_bytes,
+            ..*self
+        })
+    }
+
     /// Positions of a block.
     #[must_use]
     pub const fn block_size(&self) -> usize {
