@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 
-use std::fmt::Write;
+use core::fmt::Write;
 
 /// A constant that is a C string: a macro in the header, where cbindgen writes none.
 struct StringConstant {
@@ -82,7 +82,7 @@ fn tidy(header: &str) -> String {
         tidy.push_str(line);
         if line.trim_start() == "/**" {
             let body: Vec<&str> =
-                std::iter::from_fn(|| lines.next_if(|line| line.trim_start() != "*/")).collect();
+                core::iter::from_fn(|| lines.next_if(|line| line.trim_start() != "*/")).collect();
             if let [only] = body[..] {
                 write!(tidy, "{} */", only.trim_start().trim_start_matches('*'))
                     .expect("text grows");
