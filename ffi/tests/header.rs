@@ -40,7 +40,7 @@ fn string_constants(source: &str) -> Vec<StringConstant> {
 /// These constants as macros.
 fn string_macros() -> String {
     let mut macros = String::new();
-    for (_, source) in support::sources() {
+    for source in support::sources() {
         for constant in string_constants(&source) {
             macros.push_str("\n/**\n");
             for line in &constant.docs {
