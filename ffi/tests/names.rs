@@ -1,10 +1,12 @@
 //! The same names in the sources, in the header and in the library; each status number with its own name.
 #![cfg(target_os = "linux")]
 
+extern crate alloc;
+
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
 use std::process::Command;
 
 type Names = BTreeSet<String>;
