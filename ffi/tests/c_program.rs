@@ -51,7 +51,7 @@ fn compile_and_run(source: &Path, directory: &Path) -> String {
 #[test]
 fn c99_program_runs_on_the_shared_library() {
     let directory = directory("consumer");
-    let source = support::package().join("tests/consumer/consumer.c");
+    let source = support::package().join("tests/packaging/consumer/consumer.c");
     let written = compile_and_run(&source, &directory);
     let expected = format!("kvblock {}: done\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(written, expected);
