@@ -1,0 +1,28 @@
+# cmake -D nm= -D ld= -D objcopy= -D ar= -D from=libkvblock_c.a -D to=libkvblock.a -P prelink.cmake
+#
+# Two static libraries that are written in Rust define the same names (the panic handler, the allocator's shim) and cannot be
+# linked together. This makes of such a library one object in which only the names of the C API are global.
+
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "${command}: ${code}\n${output}${errors}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run(${nm} -g --defined-only ${from})
+string(REGEX MATCHALL " T kvb_[A-Za-z0-9_]+" symbols "${output}")
+if(NOT symbols)
+  message(FATAL_ERROR "${from} has no function whose name begins with kvb_")
+endif()
+list(REMOVE_DUPLICATES symbols)
+# Only what these need is taken. All of it (--whole-archive) would be too much: compiler_builtins is there twice.
+list(TRANSFORM symbols REPLACE " T " "--undefined=")
+
+run(${ld} -r -o ${to}.all.o ${symbols} ${from})
+run(${objcopy} --wildcard "--keep-global-symbol=kvb_*" ${to}.all.o ${to}.o)
+file(REMOVE ${to})
+run(${ar} rcs ${to} ${to}.o)
+file(REMOVE ${to}.all.o ${to}.o)

@@ -1,0 +1,79 @@
+//! C programs against the shared library of this build, as a C programmer would compile them.
+#![cfg(target_os = "linux")]
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use core::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory of this test alone, with the library under the names that linkers and loaders look for.
+fn directory(test: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("c_program")
+        .join(test);
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).expect("a directory for the test");
+    for name in ["libkvblock.so", "libkvblock.so.0"] {
+        std::os::unix::fs::symlink(support::shared_library(), directory.join(name))
+            .expect("a link to the library");
+    }
+    directory
+}
+
+/// Compiles a C99 program with all warnings as errors, runs it, and gives what it writes.
+fn compile_and_run(source: &Path, directory: &Path) -> String {
+    let program = directory.join("program");
+    support::run(
+        Command::new("cc")
+            .args([
+                "-std=c99",
+                "-Wall",
+                "-Wextra",
+                "-Wpedantic",
+                "-Werror",
+                "-g",
+            ])
+            .arg("-I")
+            .arg(support::package().join("include"))
+            .arg(source)
+            .arg("-o")
+            .arg(&program)
+            .arg(format!("-Wl,-rpath,{}", directory.display()))
+            .arg("-L")
+            .arg(directory)
+            .arg("-lkvblock"),
+    );
+    support::run(&mut Command::new(&program))
+}
+
+#[test]
+fn c99_program_runs_on_the_shared_library() {
+    let directory = directory("consumer");
+    let source = support::package().join("tests/packaging/consumer/consumer.c");
+    let written = compile_and_run(&source, &directory);
+    let expected = format!("kvblock {}: done\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn every_status_of_the_header_is_known_to_the_library_by_its_name() {
+    let directory = directory("status");
+    let mut names = support::macros("KVB_ERR_");
+    names.push("KVB_OK".to_owned());
+    let mut code = String::from(
+        "#include <kvblock.h>\n#include <stdio.h>\n#include <string.h>\n\
+         static int wrong(kvb_status status, const char *name) {\n\
+         if (strcmp(kvb_status_name(status), name) == 0 && *kvb_status_message(status)) return 0;\n\
+         printf(\"%s is %s: %s\\n\", name, kvb_status_name(status), kvb_status_message(status));\n\
+         return 1;\n}\nint main(void) {\nint bad = 0;\n",
+    );
+    for name in &names {
+        writeln!(code, "bad += wrong({name}, \"{name}\");").expect("text grows");
+    }
+    code.push_str("bad += wrong(-1, \"KVB_ERR_UNKNOWN\");\nreturn bad;\n}\n");
+    let source = directory.join("status.c");
+    std::fs::write(&source, code).expect("a C source");
+    assert_eq!(compile_and_run(&source, &directory), "");
+}
