@@ -3,7 +3,9 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::status::{KVB_ERR_INVALID, KVB_ERR_LENGTH, KVB_ERR_NULL, KVB_ERR_STRUCT_SIZE, kvb_status};
+use crate::status::{
+    KVB_ERR_INVALID, KVB_ERR_LENGTH, KVB_ERR_NULL, KVB_ERR_STRUCT_SIZE, kvb_status,
+};
 
 /// An argument that cannot be used, before anything was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,7 +39,11 @@ pub unsafe extern "C" fn kvb_format_create(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for each of these.
         let (planes, out) = unsafe { (arg::slice(plane_bytes, plane_count)?, arg::place(out)?) };
-        let inner = KvFormat::new(block_size, ElementType::new(element), planes.iter().copied());
+        let inner = KvFormat::new(
+            block_size,
+            ElementType::new(element),
+            planes.iter().copied(),
+        );
         let inner = inner.map_err(refused::<LayoutError>)?;
         Ok(object::give(kvb_format { inner }, out)?)
     };

@@ -8,6 +8,10 @@
 #![no_std]
 #![allow(non_camel_case_types, reason = "the names are those of the C header")]
 #![allow(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "the pointers of one call have one contract: the head of the header"
+)]
+#![allow(
     clippy::missing_safety_doc,
     reason = "the documentation is the C header's: its head says what every pointer must be, each function what is particular to it"
 )]
@@ -18,15 +22,15 @@ mod arg;
 mod object;
 mod text;
 
-pub mod status;
-pub mod version;
+pub mod error;
+pub mod format;
+pub mod holder;
+pub mod lanes;
+pub mod namespace;
+pub mod pool;
+pub mod prompt;
 #[cfg(not(feature = "rust-host"))]
 pub mod runtime;
-pub mod error;
-pub mod namespace;
-pub mod prompt;
-pub mod format;
-pub mod pool;
-pub mod lanes;
 pub mod seqs;
-pub mod holder;
+pub mod status;
+pub mod version;

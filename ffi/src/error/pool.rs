@@ -1,9 +1,9 @@
 //! The errors of pools in C.
 
 use kvblock::{
-    ClearError, CreateError, Exceeds, FindError, ForkError, InvalidateError, LayoutError, LengthMismatch,
-    OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, SplitError, TakeError,
-    TooManyReferences, WrongPool,
+    ClearError, CreateError, Exceeds, FindError, ForkError, InvalidateError, LayoutError,
+    LengthMismatch, OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, SplitError,
+    TakeError, TooManyReferences, WrongPool,
 };
 
 use super::{Figures, Told};

@@ -19,7 +19,8 @@ use crate::prompt::{ReadPrompt, kvb_prompt};
 use crate::status::kvb_status;
 
 /// The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`.
-#[repr(C)]
+// `repr(C)` by a way round, so that the header does not show the field.
+#[cfg_attr(all(), repr(C))]
 #[derive(Debug)]
 pub struct kvb_pool {
     pub(crate) inner: BlockPool,
@@ -169,11 +170,13 @@ pub unsafe extern "C" fn kvb_pool_probe(
 ) -> kvb_status {
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for each of these.
-        let (pool, prompt, out) =
-            unsafe { (arg::get(pool)?, arg::get(prompt)?, arg::place(out)?) };
+        let (pool, prompt, out) = unsafe { (arg::get(pool)?, arg::get(prompt)?, arg::place(out)?) };
         // SAFETY: as above.
         let prompt = unsafe { ReadPrompt::new(prompt) }?;
-        let found = pool.inner.probe(&prompt.lend()).map_err(refused::<LengthMismatch>)?;
+        let found = pool
+            .inner
+            .probe(&prompt.lend())
+            .map_err(refused::<LengthMismatch>)?;
         out.write(kvb_probe {
             positions: found.positions,
             held: found.held,

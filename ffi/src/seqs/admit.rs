@@ -162,7 +162,10 @@ pub unsafe extern "C" fn kvb_seqs_check(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, request) = unsafe { (arg::get(seqs)?, ReadAdmit::new(request)?) };
-        let each = seqs.inner.check(&request.lend()).map_err(refused::<AdmitError>)?;
+        let each = seqs
+            .inner
+            .check(&request.lend())
+            .map_err(refused::<AdmitError>)?;
         if costs.is_null() {
             return Ok(());
         }
@@ -203,7 +206,10 @@ pub unsafe extern "C" fn kvb_seqs_admit(
         let (seqs, out) = unsafe { (arg::get_mut(seqs)?, arg::place(out)?) };
         // SAFETY: as above.
         let request = unsafe { ReadAdmit::new(request) }?;
-        let admitted = seqs.inner.admit(&request.lend()).map_err(refused::<AdmitError>)?;
+        let admitted = seqs
+            .inner
+            .admit(&request.lend())
+            .map_err(refused::<AdmitError>)?;
         out.write(kvb_admitted {
             seq: kvb_handle::of(admitted.handle),
             hit: admitted.hit,

@@ -129,9 +129,9 @@ pub unsafe extern "C" fn kvb_seqs_adopt_duplicates_after(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, lanes) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(lanes)?) };
-        let adopted =
-            seqs.inner
-                .adopt_duplicates_after(seq.get(), &mut lanes.inner, Fence(fence));
+        let adopted = seqs
+            .inner
+            .adopt_duplicates_after(seq.get(), &mut lanes.inner, Fence(fence));
         let adopted = adopted.map_err(refused::<EndAfterError>)?;
         // SAFETY: as above.
         unsafe { arg::write_if_wanted(blocks, adopted) };

@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use kvblock::{CreateError, Instance, InstanceError, PoolConfig, Rank, Sequences, SequencesConfig, ShardId};
+use kvblock::{
+    CreateError, Instance, InstanceError, PoolConfig, Rank, Sequences, SequencesConfig, ShardId,
+};
 
 use super::kvb_seqs;
 use crate::arg::{self, Argument, Versioned};
@@ -161,7 +163,11 @@ pub unsafe extern "C" fn kvb_seqs_create_lockstep(
         let enough = ranks.try_reserve_exact(given.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
         ranks.extend(given.iter().map(|rank| {
-            let most = if rank.max_blocks == 0 { rank.blocks } else { rank.max_blocks };
+            let most = if rank.max_blocks == 0 {
+                rank.blocks
+            } else {
+                rank.max_blocks
+            };
             Rank::new(ShardId::new(rank.shard), rank.blocks).max_blocks(most)
         }));
         let inner = Instance::lockstep(&ranks, &pool, &config).map_err(refused::<InstanceError>)?;
@@ -188,7 +194,10 @@ pub unsafe extern "C" fn kvb_seqs_create_another(
         let (seqs, out) = unsafe { (arg::get(seqs)?, arg::place(out)?) };
         // SAFETY: as above.
         let config = unsafe { ReadConfig::new(config) }?;
-        let inner = seqs.inner.another(&config.config).map_err(refused::<InstanceError>)?;
+        let inner = seqs
+            .inner
+            .another(&config.config)
+            .map_err(refused::<InstanceError>)?;
         Ok(object::give(kvb_seqs { inner }, out)?)
     };
     // SAFETY: as above.

@@ -23,7 +23,11 @@ pub unsafe extern "C" fn kvb_seqs_release(
     count: usize,
 ) -> kvb_status {
     // SAFETY: the head of the header says what pointers must be.
-    unsafe { end(seqs, handles, count, |seqs, seq| seqs.inner.release(seq.get())) }
+    unsafe {
+        end(seqs, handles, count, |seqs, seq| {
+            seqs.inner.release(seq.get())
+        })
+    }
 }
 
 /// Ends sequences that will come back: as `kvb_seqs_release`, and counted. Admit them again with all their tokens and
@@ -35,7 +39,11 @@ pub unsafe extern "C" fn kvb_seqs_preempt(
     count: usize,
 ) -> kvb_status {
     // SAFETY: the head of the header says what pointers must be.
-    unsafe { end(seqs, handles, count, |seqs, seq| seqs.inner.preempt(seq.get())) }
+    unsafe {
+        end(seqs, handles, count, |seqs, seq| {
+            seqs.inner.preempt(seq.get())
+        })
+    }
 }
 
 /// # Safety
@@ -154,7 +162,10 @@ pub unsafe extern "C" fn kvb_seqs_detach(
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, out) = unsafe { (arg::get_mut(seqs)?, arg::place(out)?) };
         let room = object::room::<kvb_detached>()?;
-        let inner = seqs.inner.detach(seq.get()).map_err(refused::<DetachError>)?;
+        let inner = seqs
+            .inner
+            .detach(seq.get())
+            .map_err(refused::<DetachError>)?;
         out.write(room.fill(kvb_detached { inner }));
         Ok(())
     };

@@ -36,7 +36,8 @@ use crate::status::KVB_ERR_OUT_OF_RANGE;
 /// A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
 /// on all or on none, and one handle names a sequence on all. One thread at a time may use it, also for calls with a `const` pointer; many
 /// registries may share pools.
-#[repr(C)]
+// `repr(C)` by a way round, so that the header does not show the field.
+#[cfg_attr(all(), repr(C))]
 #[derive(Debug)]
 pub struct kvb_seqs {
     pub(crate) inner: Instance,

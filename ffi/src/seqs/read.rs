@@ -8,7 +8,7 @@ use super::admit::{KVB_GROWTH_AHEAD, KVB_GROWTH_CAP, KVB_GROWTH_ON_DEMAND};
 use super::handle::kvb_handle;
 use super::kvb_seqs;
 use crate::arg::{self, Answer, Argument, Versioned};
-use crate::error::{self, Problem, kvb_error, plain, refused};
+use crate::error::{self, Problem, kvb_error, refused};
 use crate::pool::kvb_pool;
 use crate::status::{KVB_ERR_INVALID, KVB_ERR_OUT_OF_RANGE, KVB_ERR_TOO_SHORT, kvb_status};
 
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn kvb_seqs_copy_tables(
         for (at, &seq) in handles.iter().enumerate() {
             let table = it.table(seq.get()).map_err(stale)?;
             for (place, block) in rows[at * stride..].iter_mut().zip(table) {
-                place.write(block.get().cast_signed());
+                place.write(i32::from_ne_bytes(block.get().to_ne_bytes()));
             }
             if let Some(length) = lengths.get_mut(at) {
                 length.write(table.len());

@@ -39,9 +39,7 @@ pub unsafe extern "C" fn kvb_seqs_invalidate(
         let mut all = Vec::new();
         let enough = all.try_reserve_exact(seqs.inner.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
-        let taken = seqs
-            .inner
-            .invalidate(shard, BlockId::new(block), &mut all);
+        let taken = seqs.inner.invalidate(shard, BlockId::new(block), &mut all);
         taken.map_err(refused::<InvalidateError>)?;
         for (place, &handle) in places.iter_mut().zip(&all) {
             place.write(kvb_handle::of(handle));

@@ -9,9 +9,7 @@ use super::kvb_seqs;
 use crate::arg::{self, Argument};
 use crate::error::{self, Figures, Told, kvb_error, plain, refused};
 use crate::object;
-use crate::status::{
-    KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, KVB_ERR_PARTIAL, KVB_OK, kvb_status,
-};
+use crate::status::{KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, KVB_ERR_PARTIAL, KVB_OK, kvb_status};
 
 /// Positions to append to a sequence.
 #[repr(C)]
@@ -162,8 +160,10 @@ pub unsafe extern "C" fn kvb_step_create(
     plain(|| {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, out) = unsafe { (arg::get(seqs)?, arg::place(out)?) };
+        let (it, shards) = (&seqs.inner, seqs.inner.shards().len());
+        let inner = InstanceStep::with_room(shards, sequences, positions, it.block_size());
         let mut step = kvb_step {
-            inner: seqs.step(sequences, positions)?,
+            inner: inner.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?,
             ..kvb_step::default()
         };
         step.make_room(sequences)?;

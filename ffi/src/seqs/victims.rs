@@ -32,7 +32,8 @@ pub unsafe extern "C" fn kvb_seqs_select_victims(
         // SAFETY: the head of the header says what pointers must be; so for each of these.
         let (seqs, order) = unsafe { (arg::get(seqs)?, arg::slice(order, count)?) };
         // SAFETY: as above.
-        let (need, places) = unsafe { (arg::slice(need, need_count)?, arg::places(victims, count)?) };
+        let (need, places) =
+            unsafe { (arg::slice(need, need_count)?, arg::places(victims, count)?) };
         // SAFETY: as above.
         let victim_count = unsafe { arg::place(victim_count) }?;
         let mut chosen = Vec::new();
