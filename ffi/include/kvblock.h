@@ -1246,7 +1246,7 @@ kvb_status kvb_seqs_truncate_after(struct kvb_seqs *seqs,
  * Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its
  * label and its remaining promise; whoever appends into a shared block first gets a copy.
  *
- * Ownership: `children` has room for `count`, and is written on success. Threads: the registry's. O(blocks) a branch; allocates as
+ * Ownership: `children` has room for `count`; its contents are of use on success only. Threads: the registry's. O(blocks) a branch; allocates as
  * `kvb_seqs_admit`. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`,
  * `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`,
  * `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: no children, `error`.
@@ -1611,13 +1611,14 @@ kvb_status kvb_seqs_get_table(const struct kvb_seqs *seqs,
 
 /**
  * Writes the block tables of a batch of sequences on one shard to the starts of rows of `stride` entries, as kernels take them, and
- * their lengths to `lengths`. Entries behind a table stay as they are. All tables fit, or nothing is written.
+ * their lengths to `lengths`. Entries behind a table stay as they are. All tables fit, or nothing is written. Nothing of them is dirty
+ * then: see `kvb_seqs_get_dirty`.
  *
  * Ownership: `rows` has room for `count * stride`, `lengths` for `count` or is NULL. Threads: the registry's. O(entries).
  * Errors: `KVB_ERR_STALE`, `KVB_ERR_TOO_SHORT` (a table is longer than `stride`), `KVB_ERR_OUT_OF_RANGE`.
  * NULL: an empty batch, `lengths`, `error`.
  */
-kvb_status kvb_seqs_copy_tables(const struct kvb_seqs *seqs,
+kvb_status kvb_seqs_copy_tables(struct kvb_seqs *seqs,
                                 size_t shard,
                                 const struct kvb_handle *handles,
                                 size_t count,
@@ -1625,6 +1626,18 @@ kvb_status kvb_seqs_copy_tables(const struct kvb_seqs *seqs,
                                 size_t stride,
                                 size_t *lengths,
                                 struct kvb_error *error);
+
+/**
+ * Entries of a sequence's block table on one shard that are new or others since it was copied: `*count` of them from `*first` on, up to its
+ * end. A table that became shorter has none.
+ *
+ * Threads: the registry's. O(1). Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_dirty(const struct kvb_seqs *seqs,
+                              size_t shard,
+                              struct kvb_handle seq,
+                              size_t *first,
+                              size_t *count);
 
 /**
  * Writes the slots of `count` positions of a sequence on one shard from `first` on: `block * block_size + offset`, for a chunk of a

@@ -84,6 +84,16 @@ pub(crate) unsafe fn places<'a, T>(
     unsafe { slice_mut(first.cast::<MaybeUninit<T>>(), count) }
 }
 
+/// These places with a zero in each.
+pub(crate) fn zeroed<T: Copy + Default>(places: &mut [MaybeUninit<T>]) -> &mut [T] {
+    for place in places.iter_mut() {
+        place.write(T::default());
+    }
+    let places: *mut [MaybeUninit<T>] = places;
+    // SAFETY: all of them were written just now, and a `MaybeUninit` is laid out as what it holds.
+    unsafe { &mut *(places as *mut [T]) }
+}
+
 fn check<T>(first: *const T, count: usize) -> Result<(), Argument> {
     if first.is_null() {
         return Err(Argument(KVB_ERR_NULL));

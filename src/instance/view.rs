@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Instance;
-use crate::sequence::{Handle, SequenceState, Sequences, Stale};
+use crate::sequence::{Handle, ReadError, SequenceState, Sequences, Stale};
 
 impl Instance {
     /// The sequence's figures. Positions and watermarks are the same on all shards; `published`, `blocks` and `promised` are those of the
@@ -48,6 +48,20 @@ impl Instance {
     pub(crate) fn demand(&self, most: u64) -> u64 {
         let demand = |it: &Sequences| it.demand(most);
         self.shards.iter().map(demand).max().unwrap_or(0)
+    }
+
+    /// Writes the block table that a sequence has on one shard to the start of a row. As [`Sequences::copy_table`].
+    ///
+    /// # Errors
+    /// [`ReadError`]; [`ReadError::Stale`] also if there is no such shard.
+    pub fn copy_table(
+        &mut self,
+        shard: usize,
+        handle: Handle,
+        row: &mut [i32],
+    ) -> Result<usize, ReadError> {
+        let it = self.shards.get_mut(shard).ok_or(Stale)?;
+        it.copy_table(handle, row)
     }
 
     /// Every sequence, by slot.

@@ -61,7 +61,7 @@ pub unsafe extern "C" fn kvb_seqs_truncate_after(
 /// Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its
 /// label and its remaining promise; whoever appends into a shared block first gets a copy.
 ///
-/// Ownership: `children` has room for `count`, and is written on success. Threads: the registry's. O(blocks) a branch; allocates as
+/// Ownership: `children` has room for `count`; its contents are of use on success only. Threads: the registry's. O(blocks) a branch; allocates as
 /// `kvb_seqs_admit`. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`,
 /// `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`,
 /// `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: no children, `error`.
@@ -76,12 +76,7 @@ pub unsafe extern "C" fn kvb_seqs_fork(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, places) = unsafe { (arg::get_mut(seqs)?, arg::places(children, count)?) };
-        // Refused before they are written to, as far as one look can tell.
-        for place in places.iter_mut() {
-            place.write(kvb_handle::NONE);
-        }
-        // SAFETY: as above; written just now.
-        let children = unsafe { arg::slice_mut(children, count) }?;
+        let children = arg::zeroed(places);
         let forked = seqs.inner.fork(parent.get(), kvb_handle::all_mut(children));
         forked.map_err(refused::<BranchError>)
     };

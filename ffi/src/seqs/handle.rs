@@ -11,15 +11,13 @@ use crate::status::{KVB_ERR_STALE, kvb_status};
 /// sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
 /// different pools differ, too.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct kvb_handle {
     /// `epoch << 24 | slot`. All ones name no sequence.
     pub bits: u64,
 }
 
 impl kvb_handle {
-    pub(crate) const NONE: Self = Self::of(Handle::NONE);
-
     pub(crate) const fn of(handle: Handle) -> Self {
         Self {
             bits: handle.to_bits(),

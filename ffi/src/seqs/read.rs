@@ -8,9 +8,9 @@ use super::admit::{KVB_GROWTH_AHEAD, KVB_GROWTH_CAP, KVB_GROWTH_ON_DEMAND};
 use super::handle::kvb_handle;
 use super::kvb_seqs;
 use crate::arg::{self, Answer, Argument, Versioned};
-use crate::error::{self, Problem, kvb_error, refused};
+use crate::error::{self, Figures, Problem, Told, kvb_error, refused};
 use crate::pool::kvb_pool;
-use crate::status::{KVB_ERR_INVALID, KVB_ERR_OUT_OF_RANGE, KVB_ERR_TOO_SHORT, kvb_status};
+use crate::status::{KVB_ERR_LENGTH, KVB_ERR_OUT_OF_RANGE, KVB_ERR_TOO_SHORT, kvb_status};
 
 /// Shards that have a table of their own: 1 for ranks in lockstep.
 ///
@@ -172,14 +172,15 @@ pub unsafe extern "C" fn kvb_seqs_get_table(
 const _: () = assert!(size_of::<BlockId>() == size_of::<i32>());
 
 /// Writes the block tables of a batch of sequences on one shard to the starts of rows of `stride` entries, as kernels take them, and
-/// their lengths to `lengths`. Entries behind a table stay as they are. All tables fit, or nothing is written.
+/// their lengths to `lengths`. Entries behind a table stay as they are. All tables fit, or nothing is written. Nothing of them is dirty
+/// then: see `kvb_seqs_get_dirty`.
 ///
 /// Ownership: `rows` has room for `count * stride`, `lengths` for `count` or is NULL. Threads: the registry's. O(entries).
 /// Errors: `KVB_ERR_STALE`, `KVB_ERR_TOO_SHORT` (a table is longer than `stride`), `KVB_ERR_OUT_OF_RANGE`.
 /// NULL: an empty batch, `lengths`, `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_copy_tables(
-    seqs: *const kvb_seqs,
+    seqs: *mut kvb_seqs,
     shard: usize,
     handles: *const kvb_handle,
     count: usize,
@@ -190,27 +191,25 @@ pub unsafe extern "C" fn kvb_seqs_copy_tables(
 ) -> kvb_status {
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, handles) = unsafe { (arg::get(seqs)?, arg::slice(handles, count)?) };
+        let (seqs, handles) = unsafe { (arg::get_mut(seqs)?, arg::slice(handles, count)?) };
         let it = seqs.shard(shard)?;
         for &seq in handles {
-            let needed = it.table(seq.get()).map_err(stale)?.len();
+            let needed = it.table(seq.get()).map_err(read)?.len();
             if needed > stride {
-                return Err(Problem::Argument(Argument(KVB_ERR_TOO_SHORT)));
+                return Err(refused(RowError::TooShort { needed, stride }));
             }
         }
-        let entries = count.checked_mul(stride);
-        let entries = entries.ok_or(Argument(crate::status::KVB_ERR_LENGTH))?;
+        let entries = count.checked_mul(stride).ok_or(Argument(KVB_ERR_LENGTH))?;
         // SAFETY: as above.
         let rows = unsafe { arg::places(rows, entries) }?;
         // SAFETY: as above.
         let lengths = unsafe { arg::places(lengths, if lengths.is_null() { 0 } else { count }) }?;
         for (at, &seq) in handles.iter().enumerate() {
-            let table = it.table(seq.get()).map_err(stale)?;
-            for (place, block) in rows[at * stride..].iter_mut().zip(table) {
-                place.write(i32::from_ne_bytes(block.get().to_ne_bytes()));
-            }
-            if let Some(length) = lengths.get_mut(at) {
-                length.write(table.len());
+            let length = seqs.shard(shard)?.table(seq.get()).map_err(read)?.len();
+            let row = arg::zeroed(&mut rows[at * stride..][..length]);
+            seqs.inner.copy_table(shard, seq.get(), row).map_err(read)?;
+            if let Some(place) = lengths.get_mut(at) {
+                place.write(length);
             }
         }
         Ok(())
@@ -219,8 +218,65 @@ pub unsafe extern "C" fn kvb_seqs_copy_tables(
     unsafe { error::call(error, body) }
 }
 
-fn stale(error: Stale) -> Problem<ReadError> {
-    refused(error.into())
+/// Why rows were not written.
+enum RowError {
+    Read(ReadError),
+    TooShort { needed: usize, stride: usize },
+}
+
+fn read(error: impl Into<ReadError>) -> Problem<RowError> {
+    refused(RowError::Read(error.into()))
+}
+
+impl Told for RowError {
+    fn status(&self) -> kvb_status {
+        match self {
+            Self::Read(error) => error.status(),
+            Self::TooShort { .. } => KVB_ERR_TOO_SHORT,
+        }
+    }
+    fn figures(&self) -> Figures {
+        match *self {
+            Self::Read(error) => error.figures(),
+            Self::TooShort { needed, stride } => Figures::needed(needed).of(stride),
+        }
+    }
+}
+
+impl core::fmt::Display for RowError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::TooShort { needed, stride } => {
+                write!(f, "a table of {needed} entries, rows of {stride}")
+            }
+        }
+    }
+}
+
+/// Entries of a sequence's block table on one shard that are new or others since it was copied: `*count` of them from `*first` on, up to its
+/// end. A table that became shorter has none.
+///
+/// Threads: the registry's. O(1). Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kvb_seqs_get_dirty(
+    seqs: *const kvb_seqs,
+    shard: usize,
+    seq: kvb_handle,
+    first: *mut usize,
+    count: *mut usize,
+) -> kvb_status {
+    let body = || {
+        // SAFETY: the head of the header says what pointers must be; so for each of these.
+        let (seqs, first, count) =
+            unsafe { (arg::get(seqs)?, arg::place(first)?, arg::place(count)?) };
+        let dirty = seqs.shard(shard)?.dirty(seq.get()).map_err(refused)?;
+        first.write(dirty.start);
+        count.write(dirty.len());
+        Ok::<_, Problem<Stale>>(())
+    };
+    // SAFETY: null.
+    unsafe { error::call(ptr::null_mut(), body) }
 }
 
 /// Writes the slots of `count` positions of a sequence on one shard from `first` on: `block * block_size + offset`, for a chunk of a
@@ -241,15 +297,13 @@ pub unsafe extern "C" fn kvb_seqs_get_slots(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, places) = unsafe { (arg::get(seqs)?, arg::places(out, count)?) };
-        let end = first.checked_add(count).ok_or(Argument(KVB_ERR_INVALID))?;
+        let end = first.checked_add(count).ok_or(Argument(KVB_ERR_LENGTH))?;
         let shards = seqs.inner.shards();
         let it = shards.get(shard).ok_or(Argument(KVB_ERR_OUT_OF_RANGE))?;
-        for place in places.iter_mut() {
-            place.write(0);
-        }
-        // SAFETY: as above; written just now.
-        let out = unsafe { arg::slice_mut(out, count) }?;
-        let read = it.slots(seq.get(), first..end, out);
+        // Nothing is written to `out` unless all of it is.
+        it.slots(seq.get(), end..end, &mut [])
+            .map_err(refused::<ReadError>)?;
+        let read = it.slots(seq.get(), first..end, arg::zeroed(places));
         read.map_err(refused::<ReadError>)
     };
     // SAFETY: as above.
