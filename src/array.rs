@@ -1,9 +1,11 @@
-//! Arrays that are made once and never move or grow.
+//! Arrays that are made once and never move or grow, and lists whose memory may be refused.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::error::CreateError;
+use bitvec::vec::BitVec;
+
+use crate::error::{CreateError, OutOfMemory};
 
 /// An array made once; no memory is an error.
 pub(crate) fn array<T>(
@@ -18,4 +20,26 @@ pub(crate) fn array<T>(
         })?;
     items.extend((0..n).map(&mut make));
     Ok(items.into_boxed_slice())
+}
+
+/// `n` times the same.
+pub(crate) fn try_repeat<T: Clone>(value: T, n: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(n).map_err(|_| OutOfMemory)?;
+    items.resize(n, value);
+    Ok(items)
+}
+
+/// At least `n` bits that are not set.
+pub(crate) fn try_bits(n: usize) -> Result<BitVec<usize>, OutOfMemory> {
+    let words = n.div_ceil(usize::BITS as usize);
+    // A vector of words becomes bits where it is.
+    BitVec::try_from_vec(try_repeat(0, words)?).map_err(|_| OutOfMemory)
+}
+
+/// One more at the end.
+pub(crate) fn try_push<T>(items: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
+    items.try_reserve(1).map_err(|_| OutOfMemory)?;
+    items.push(item);
+    Ok(())
 }

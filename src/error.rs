@@ -191,6 +191,14 @@ impl fmt::Display for OutOfMemory {
 }
 impl Error for OutOfMemory {}
 
+/// For a call that has a twin which tells: ends the process (or panics) as collections do. The bytes that are told are those of the
+/// result without its lists.
+pub(crate) fn or_abort<T>(result: Result<T, OutOfMemory>) -> T {
+    result.unwrap_or_else(|OutOfMemory| {
+        alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<T>())
+    })
+}
+
 /// A consuming call was refused: the value comes back, still holding what it held.
 pub struct Returned<T, E = WrongPool> {
     /// Why.

@@ -334,15 +334,29 @@ impl<'p> EventReader<'p> {
     ///
     /// Stops at an event that another thread is still writing. Allocates in `out` only.
     pub fn read(&mut self, out: &mut Vec<Event>) -> u64 {
-        let mut missed = 0;
+        self.read_some(usize::MAX, |event| out.push(event))
+    }
+
+    /// Gives up to `most` of the events that are there to `each`, one by one, and returns how many were lost before or between them. The
+    /// next call goes on behind the last one.
+    ///
+    /// Stops at an event that another thread is still writing. No allocation.
+    pub fn read_some(&mut self, most: usize, mut each: impl FnMut(Event)) -> u64 {
+        let (mut given, mut missed) = (0, 0);
         let end = self.ring.next();
-        while self.position < end {
+        while self.position < end && given < most {
             match self.ring.look(self.position) {
-                Look::Event(event) => out.push(event),
-                Look::Lost => missed += 1,
+                Look::Event(event) => {
+                    given += 1;
+                    self.position += 1;
+                    each(event);
+                }
+                Look::Lost => {
+                    missed += 1;
+                    self.position += 1;
+                }
                 Look::Pending => break,
             }
-            self.position += 1;
         }
         missed
     }
@@ -399,6 +413,22 @@ mod tests {
             [3, 4, 5, 6]
         );
         assert_eq!(reader.position(), 7);
+    }
+
+    #[test]
+    fn a_reader_with_little_room_goes_on_where_it_stopped() {
+        let ring = EventRing::new(4).unwrap();
+        (0..7).for_each(|b| ring.emit(EventKind::Stored, &copy(b)));
+        let mut reader = EventReader::new(&ring);
+        let mut got = Vec::new();
+        let mut lost = Vec::new();
+        for most in [0, 1, 2, 9, 9] {
+            lost.push(reader.read_some(most, |event| got.push(event.sequence)));
+        }
+        assert_eq!(
+            (got, lost),
+            (alloc::vec![3, 4, 5, 6], alloc::vec![0, 3, 0, 0, 0])
+        );
     }
 
     #[test]

@@ -100,6 +100,7 @@ mod sequence;
 #[allow(unsafe_code)]
 mod shared;
 mod sync;
+mod text;
 #[cfg(feature = "cli")]
 pub mod trace;
 mod transfer;
@@ -146,7 +147,7 @@ pub use sequence::{
     InTransit, Incoming, Loading, MoveAborted, NotArrived, NotNext, OtherNamespace, PinError,
     ReadError, SequenceState, Sequences, SequencesConfig, SequencesInconsistency, SourceTaken,
     Stale, Step, TableChange, Terms, TokensError, TooManySequences, TooManyWriters, TooShort,
-    TruncateAfterError, TruncateError, UnknownFormat, Victim,
+    TruncateAfterError, TruncateError, UnknownFormat, Victim, VictimsError,
 };
 pub use transfer::{
     Answer, AnswerError, ElementType, Export, Flights, Handover, Import, Incompatible, KvFormat,

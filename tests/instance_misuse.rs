@@ -17,7 +17,7 @@ use kvblock::{
     Lane, Lease, LeaseError, Leases, MAX_SHARDS, Namespace, NotNext, NotOpen, Owner, Phase,
     PinError, PoolConfig, Prompt, Rank, Refused, ReleaseAfterError, ResizeError, Returned,
     Sequences, SequencesConfig, ShardId, Stale, Terms, TokensError, TooManyReferences,
-    TruncateAfterError, TruncateError,
+    TruncateAfterError, TruncateError, VictimsError,
 };
 
 use shards::{at_rest, pools, refused_by, split};
@@ -292,7 +292,11 @@ fn all_are_stale(it: &mut Instance, nobody: Handle) {
     let mut victims = vec![nobody];
     let living: Vec<Handle> = it.handles().collect();
     let order: Vec<Handle> = living.into_iter().chain([nobody]).collect();
-    stale!(Stale, |it| it.select_victims(&order, &[1; 3], &mut victims));
+    stale!(VictimsError, |it| it.select_victims(
+        &order,
+        &[1; 3],
+        &mut victims
+    ));
     assert_eq!((victims, list), (vec![], vec![nobody]));
     let answer = refused_by(it, None, |it| {
         it.step(&[(nobody, 1), (nobody, 0)], &mut step);

@@ -15,6 +15,7 @@ use kvblock::{
     ComputedError, Contents, CopyTicket, CreateError, Event, ExtraKey, Field, Growth, Handle,
     Holder, Namespace, PoolConfig, Prompt, ReadError, Refused, SequenceState, Sequences,
     SequencesConfig, SequencesInconsistency, ShardId, Stale, Step, TokensError, TruncateError,
+    VictimsError,
 };
 
 use support::{is_length, says};
@@ -1045,7 +1046,7 @@ fn victims_are_not_chosen_among_handles_that_name_nothing() {
         let order = [scene.capped, scene.free, nobody];
         scene.refused(|scene| {
             let chosen = scene.seqs.select_victims(&order, 1, &mut victims);
-            assert_eq!(chosen, Err(Stale));
+            assert_eq!(chosen, Err(VictimsError::Stale(Stale)));
             assert!(victims.is_empty());
         });
     }

@@ -1209,7 +1209,7 @@ kvb_status kvb_seqs_admit(struct kvb_seqs *seqs,
  * rest only: no other thread may use the pools meanwhile.
  *
  * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
- * named. NULL: no others, `error`.
+ * named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.
  */
 kvb_status kvb_seqs_audit(const struct kvb_seqs *seqs,
                           const struct kvb_holder *others,

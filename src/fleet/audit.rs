@@ -1,6 +1,5 @@
 //! Recounts every instance, with the leases that the fleet has given on its blocks.
 
-use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
@@ -36,8 +35,8 @@ impl Fleet {
     pub fn audit(&self, others: &[&dyn Holder]) -> Result<(), FleetInconsistency> {
         for entry in &self.members {
             let tables = entry.leases.iter().map(|it| it as &dyn Holder);
-            let holders: Vec<_> = others.iter().copied().chain(tables).collect();
-            let audited = entry.instance.audit(&holders);
+            let holders = others.iter().copied().chain(tables);
+            let audited = entry.instance.audit_beside(holders);
             let instance = entry.id;
             audited.map_err(|found| FleetInconsistency { instance, found })?;
         }

@@ -5,9 +5,10 @@ use core::error::Error;
 use core::fmt;
 
 use super::Instance;
+use crate::array::try_push;
 use crate::block::ShardId;
-use crate::pool::{Holder, address};
-use crate::sequence::{Handle, SequencesInconsistency};
+use crate::pool::{Holder, Inconsistency, address};
+use crate::sequence::{Handle, Sequences, SequencesInconsistency};
 
 /// The first thing that an audit of an instance found not to add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +68,17 @@ impl Instance {
     ///
     /// Looks at everything. Allocates.
     pub fn audit(&self, others: &[&dyn Holder]) -> Result<(), InstanceInconsistency> {
+        self.audit_beside(others.iter().copied())
+    }
+
+    pub(crate) fn audit_beside<'h>(
+        &self,
+        others: impl Iterator<Item = &'h dyn Holder> + Clone,
+    ) -> Result<(), InstanceInconsistency> {
         for it in &self.shards {
             let (shard, pool) = (it.pool().shard(), address(it.core()));
-            let own = others.iter().copied().filter(|other| other.pool() == pool);
-            it.audit(&own.collect::<Vec<_>>())
-                .map_err(|found| InstanceInconsistency::Shard { shard, found })?;
+            let own = others.clone().filter(|other| other.pool() == pool);
+            audit_shard(it, own).map_err(|found| InstanceInconsistency::Shard { shard, found })?;
             if it.len() != self.len() {
                 return Err(InstanceInconsistency::Sequences { shard });
             }
@@ -96,4 +103,15 @@ impl Instance {
             _ => Ok(()),
         }
     }
+}
+
+fn audit_shard<'a>(
+    shard: &Sequences,
+    holders: impl Iterator<Item = &'a dyn Holder>,
+) -> Result<(), SequencesInconsistency> {
+    let mut own = Vec::new();
+    for holder in holders {
+        try_push(&mut own, holder).map_err(Inconsistency::from)?;
+    }
+    shard.audit(&own)
 }

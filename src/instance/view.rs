@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use super::Instance;
-use crate::sequence::{Handle, ReadError, SequenceState, Sequences, Stale};
+use crate::array::try_repeat;
+use crate::error::OutOfMemory;
+use crate::sequence::{Handle, ReadError, SequenceState, Sequences, Stale, VictimsError};
 
 impl Instance {
     /// The sequence's figures. Positions and watermarks are the same on all shards; `published`, `blocks` and `promised` are those of the
@@ -81,16 +83,17 @@ impl Instance {
     /// is needed.
     ///
     /// # Errors
-    /// [`Stale`]: a handle names nothing. The list is empty then.
+    /// [`VictimsError`]: a handle names nothing, or there is no memory to count. The list is empty then.
     pub fn select_victims(
         &self,
         order: &[Handle],
         need: &[usize],
         victims: &mut Vec<Handle>,
-    ) -> Result<bool, Stale> {
+    ) -> Result<bool, VictimsError> {
         victims.clear();
+        victims.try_reserve(order.len()).map_err(|_| OutOfMemory)?;
         let (mut enough, mut of_shard) = (true, Vec::new());
-        let mut chosen = alloc::vec![false; order.len()];
+        let mut chosen = try_repeat(false, order.len())?;
         for (at, it) in self.shards.iter().enumerate() {
             let need = need.get(at).copied().unwrap_or(0);
             enough &= it.select_victims(order, need, &mut of_shard)? >= need;

@@ -1,11 +1,9 @@
 //! Recounts everything from the blocks and from the holders' tables, and names the first block that disagrees.
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
-use bitvec::vec::BitVec;
 use hashbrown::HashMap;
 
 use super::blocks::Blocks;
@@ -15,7 +13,9 @@ use super::index::Index;
 use super::lane::Lane;
 use super::node::Link;
 use super::reservation::Reservation;
+use crate::array::{try_bits, try_repeat};
 use crate::block::BlockId;
+use crate::error::OutOfMemory;
 use crate::sync::Ordering::Acquire;
 
 /// Somebody who holds blocks or credits of a pool: a [`Reservation`], [`Blocks`], a [`Chain`], a [`Lane`] and what is made of these.
@@ -90,6 +90,8 @@ mod sealed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inconsistency {
+    /// There was no memory to count all: nothing is known to be wrong.
+    OutOfMemory,
     /// A holder is another pool's.
     ForeignHolder,
     /// The block's count of references is not what the holders hold.
@@ -190,6 +192,7 @@ impl fmt::Display for Inconsistency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::ForeignHolder => f.write_str("a holder belongs to another pool"),
+            Self::OutOfMemory => f.write_str("no memory for an audit"),
             Self::References {
                 block,
                 counted,
@@ -262,6 +265,12 @@ impl fmt::Display for Inconsistency {
 }
 impl Error for Inconsistency {}
 
+impl From<OutOfMemory> for Inconsistency {
+    fn from(OutOfMemory: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
 /// What the state of a shard is to be, as its owners know it.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -299,8 +308,8 @@ impl Core {
             return Err(Inconsistency::ForeignHolder);
         }
         let mut account = Account {
-            held: vec![0; self.states.len()],
-            fenced: vec![0; self.states.len()],
+            held: try_repeat(0, self.states.len())?,
+            fenced: try_repeat(0, self.states.len())?,
             promised: holders.iter().map(|holder| holder.credits()).sum(),
             stopped: Stopped::default(),
         };
@@ -373,6 +382,11 @@ impl Core {
 
     fn audit_tree(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
         let mut named: HashMap<Link, u64> = HashMap::new();
+        let mut name = |parent| {
+            named.try_reserve(1).map_err(|_| OutOfMemory)?;
+            *named.entry(parent).or_default() += 1;
+            Ok::<(), OutOfMemory>(())
+        };
         let published = || {
             self.ids()
                 .map(|block| (block, self.state(block).load(Acquire)))
@@ -388,11 +402,11 @@ impl Core {
                 if state.references() > 0 && above.references() == 0 {
                     return Err(Inconsistency::HeldUnderIdle { block });
                 }
-                *named.entry(link).or_default() += 1;
+                name(link)?;
             }
         }
         for &(_, parent) in &stopped.claims {
-            *named.entry(parent).or_default() += 1;
+            name(parent)?;
         }
         for (block, state) in published() {
             let children = self.nodes.get(block).children();
@@ -412,7 +426,7 @@ impl Core {
     }
 
     fn audit_index(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
-        let mut seen: BitVec<usize> = BitVec::repeat(false, self.states.len());
+        let mut seen = try_bits(self.states.len())?;
         for (bucket, block) in self.index.entries() {
             if stopped.has_claimed(block) {
                 continue;
@@ -432,7 +446,7 @@ impl Core {
     }
 
     fn audit_tokens(&self, stopped: &Stopped) -> Result<(), Inconsistency> {
-        let mut tokens = vec![0; self.states.len()];
+        let mut tokens = try_repeat(0, self.states.len())?;
         self.order
             .tokens()
             .chain(stopped.tokens.iter().copied())

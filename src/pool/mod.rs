@@ -73,13 +73,13 @@ use self::free::FreeMap;
 use self::node::Link;
 use self::order::HAND;
 use self::prefetch::prefetch;
-use crate::array::array;
+use crate::array::{array, try_push};
 use crate::block::{BlockId, ShardId};
 use crate::error::{
-    ClearError, CreateError, FindError, InvalidateError, LengthMismatch, Refused, ResizeError,
-    WrongPool,
+    ClearError, CreateError, FindError, InvalidateError, LengthMismatch, OutOfMemory, Refused,
+    ResizeError, WrongPool, or_abort,
 };
-use crate::event::{EventReader, Findable, Snapshot};
+use crate::event::{EventReader, EventRing, Findable, Snapshot};
 use crate::prefix::{Namespace, Prompt};
 use crate::shared::Shared;
 use crate::sync::Ordering::Acquire;
@@ -413,7 +413,7 @@ impl BlockPool {
     /// inconsistencies.
     ///
     /// # Errors
-    /// The first [`Inconsistency`].
+    /// The first [`Inconsistency`]; [`OutOfMemory`](Inconsistency::OutOfMemory) says nothing about the pool.
     ///
     /// Passes over all blocks. Allocates.
     pub fn audit(&self, holders: &[&dyn Holder]) -> Result<(), Inconsistency> {
@@ -426,35 +426,38 @@ impl BlockPool {
         self.core.events.as_ref().map(EventReader::new)
     }
 
-    /// Every findable copy, and which events that contains. Allocates.
+    /// Every findable copy, and which events that contains. Allocates, and aborts where there is no memory:
+    /// [`try_snapshot`](Self::try_snapshot) tells.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let from = self
-            .core
-            .events
-            .as_ref()
-            .map_or(0, |events| events.range().0);
-        let mut copies: alloc::vec::Vec<Findable> = self
-            .core
-            .ids()
-            .filter_map(|block| {
-                let state = self.core.state(block).load(Acquire);
-                let copy = state
-                    .is_findable()
-                    .then(|| self.core.findable(block, state.generation()))?;
-                // What was read is its description only if it still is the same copy.
-                crate::sync::fence(Acquire);
-                (self.core.state(block).load(Acquire).generation() == state.generation())
-                    .then_some(copy)
-            })
-            .collect();
+        or_abort(self.try_snapshot())
+    }
+
+    /// Every findable copy, and which events that contains, if there is memory for the list.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// A pass over all blocks. Allocates.
+    pub fn try_snapshot(&self) -> Result<Snapshot, OutOfMemory> {
+        let range = || self.core.events.as_ref().map_or((0, 0), EventRing::range);
+        let (from, _) = range();
+        let mut copies: alloc::vec::Vec<Findable> = alloc::vec::Vec::new();
+        for block in self.core.ids() {
+            let state = self.core.state(block).load(Acquire);
+            if !state.is_findable() {
+                continue;
+            }
+            let copy = self.core.findable(block, state.generation());
+            // What was read is its description only if it still is the same copy.
+            crate::sync::fence(Acquire);
+            if self.core.state(block).load(Acquire).generation() == state.generation() {
+                try_push(&mut copies, copy)?;
+            }
+        }
         copies.sort_unstable_by_key(|copy| (copy.depth, copy.block));
-        let to = self
-            .core
-            .events
-            .as_ref()
-            .map_or(0, |events| events.range().1);
-        Snapshot { copies, from, to }
+        let (_, to) = range();
+        Ok(Snapshot { copies, from, to })
     }
 }
 

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::InstanceReport;
+use crate::array::try_push;
+use crate::error::{OutOfMemory, or_abort};
 use crate::fleet::{Fleet, FleetStatistics, InstanceId, InstanceState, Largest, Share};
 
 /// The figures of one instance of a fleet.
@@ -56,44 +58,69 @@ pub struct FleetReport {
 }
 
 impl Fleet {
-    /// The figures. As [`Instance::report`](crate::Instance::report) for each instance. Allocates.
+    /// The figures. As [`Instance::report`](crate::Instance::report) for each instance. Allocates, and aborts where there is no memory:
+    /// [`try_report`](Self::try_report) tells.
     #[must_use]
     pub fn report(&self) -> FleetReport {
-        let instances: Vec<_> = self.members().collect();
-        let mut numbers: Vec<_> = instances.iter().map(|it| it.model).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let of_model = |model| {
-            let own = || instances.iter().filter(move |it| it.model == model);
-            let is_ready = |it: &&MemberReport| it.state == InstanceState::Ready;
-            ModelReport {
-                model,
-                instances: own().count(),
-                ready: own().filter(is_ready).count(),
-                largest: self.largest(model),
+        or_abort(self.try_report())
+    }
+
+    /// The figures, if there is memory for them.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// As [`report`](Self::report).
+    pub fn try_report(&self) -> Result<FleetReport, OutOfMemory> {
+        let (mut instances, mut models) = (Vec::new(), Vec::new());
+        for id in self.ids() {
+            if let Some(member) = self.try_report_member(id)? {
+                try_push(&mut instances, member)?;
             }
-        };
-        FleetReport {
-            models: numbers.into_iter().map(of_model).collect(),
-            statistics: self.statistics(),
+        }
+        for member in &instances {
+            let model = member.model;
+            if models.iter().all(|it: &ModelReport| it.model != model) {
+                try_push(&mut models, self.report_model(model, &instances))?;
+            }
+        }
+        models.sort_unstable_by_key(|it| it.model);
+        Ok(FleetReport {
             instances,
+            models,
+            statistics: self.statistics(),
+        })
+    }
+
+    fn report_model(&self, model: u64, instances: &[MemberReport]) -> ModelReport {
+        let own = || instances.iter().filter(|it| it.model == model);
+        let is_ready = |it: &&MemberReport| it.state == InstanceState::Ready;
+        ModelReport {
+            model,
+            instances: own().count(),
+            ready: own().filter(is_ready).count(),
+            largest: self.largest(model),
         }
     }
 
-    fn members(&self) -> impl Iterator<Item = MemberReport> + '_ {
-        self.ids().filter_map(|id| {
-            let instance = self.get(id).ok()?;
-            let (lent, borrowed) = self.lent_and_borrowed(id);
-            Some(MemberReport {
-                id,
-                model: self.member(id).ok()?.model,
-                state: self.state(id).ok()?,
-                share: self.share(id).ok()?,
-                lent,
-                borrowed,
-                report: instance.report(),
-            })
-        })
+    /// `None`: there is no such instance.
+    fn try_report_member(&self, id: InstanceId) -> Result<Option<MemberReport>, OutOfMemory> {
+        let (Ok(instance), Ok(member)) = (self.get(id), self.member(id)) else {
+            return Ok(None);
+        };
+        let (Ok(state), Ok(share)) = (self.state(id), self.share(id)) else {
+            return Ok(None);
+        };
+        let (lent, borrowed) = self.lent_and_borrowed(id);
+        Ok(Some(MemberReport {
+            id,
+            model: member.model,
+            state,
+            share,
+            lent,
+            borrowed,
+            report: instance.try_report()?,
+        }))
     }
 }
 

@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::SequencesReport;
+use crate::array::try_push;
 use crate::block::ShardId;
+use crate::error::{OutOfMemory, or_abort};
 use crate::instance::Instance;
 
 /// What one rank, or one shard, has for an instance.
@@ -65,10 +67,24 @@ pub struct InstanceReport {
 }
 
 impl Instance {
-    /// The figures. Looks at every block and every table of each shard once. Allocates.
+    /// The figures. Looks at every block and every table of each shard once. Allocates, and aborts where there is no memory:
+    /// [`try_report`](Self::try_report) tells.
     #[must_use]
     pub fn report(&self) -> InstanceReport {
-        let shards: Vec<_> = self.shards().iter().map(|it| it.report()).collect();
+        or_abort(self.try_report())
+    }
+
+    /// The figures, if there is memory for them.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// As [`report`](Self::report).
+    pub fn try_report(&self) -> Result<InstanceReport, OutOfMemory> {
+        let (mut shards, mut ranks) = (Vec::new(), Vec::new());
+        for it in self.shards() {
+            try_push(&mut shards, it.try_report()?)?;
+        }
         let rank = |at| {
             self.rank(at).map(|rank| RankReport {
                 shard: rank.shard,
@@ -77,11 +93,13 @@ impl Instance {
                 stranded: self.stranded(at),
             })
         };
-        let ranks: Vec<_> = (0..self.width()).filter_map(rank).collect();
+        for it in (0..self.width()).filter_map(rank) {
+            try_push(&mut ranks, it)?;
+        }
         let most = |of: fn(&SequencesReport) -> usize| shards.iter().map(of).max().unwrap_or(0);
         let sum = |of: fn(&SequencesReport) -> usize| shards.iter().map(of).sum();
         let binding = shards.iter().min_by_key(|it| free(it));
-        InstanceReport {
+        Ok(InstanceReport {
             block_size: self.block_size(),
             lockstep: self.is_lockstep(),
             sequences: self.len(),
@@ -101,7 +119,7 @@ impl Instance {
                 .fold(0, usize::saturating_add),
             ranks,
             shards,
-        }
+        })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use bitvec::vec::BitVec;
-
+use crate::array::try_bits;
+use crate::error::{OutOfMemory, or_abort};
 use crate::lease::Leases;
 
 /// The figures of one table of leases at one look. They add up exactly at rest.
@@ -28,11 +28,22 @@ pub struct LeasesReport {
 }
 
 impl Leases {
-    /// The figures. Looks at every reference once. Allocates.
+    /// The figures. Looks at every reference once. Allocates, and aborts where there is no memory: [`try_report`](Self::try_report)
+    /// tells.
     #[must_use]
     pub fn report(&self) -> LeasesReport {
+        or_abort(self.try_report())
+    }
+
+    /// The figures, if there is memory to count them.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// As [`report`](Self::report).
+    pub fn try_report(&self) -> Result<LeasesReport, OutOfMemory> {
         let core = self.core();
-        let mut blocks: BitVec<usize> = BitVec::repeat(false, core.states.len());
+        let mut blocks = try_bits(core.states.len())?;
         let mut references = 0;
         let leases = self
             .iter()
@@ -43,7 +54,7 @@ impl Leases {
                 }
             })
             .count();
-        LeasesReport {
+        Ok(LeasesReport {
             capacity: core.capacity(),
             leases,
             blocks: blocks.count_ones(),
@@ -51,7 +62,7 @@ impl Leases {
             budget: self.budget(),
             now: self.now(),
             expired: self.expired(),
-        }
+        })
     }
 }
 

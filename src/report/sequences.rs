@@ -6,7 +6,9 @@ use core::fmt;
 use bitvec::vec::BitVec;
 
 use super::PoolReport;
+use crate::array::try_bits;
 use crate::block::BlockId;
+use crate::error::{OutOfMemory, or_abort};
 use crate::sequence::{HitStatistics, Sequences};
 
 /// The figures of one registry at one look, and of the pool below it.
@@ -72,16 +74,27 @@ pub struct SequencesReport {
 }
 
 impl Sequences {
-    /// The figures. Looks at every block and every table once. Allocates.
+    /// The figures. Looks at every block and every table once. Allocates, and aborts where there is no memory:
+    /// [`try_report`](Self::try_report) tells.
     #[must_use]
     pub fn report(&self) -> SequencesReport {
+        or_abort(self.try_report())
+    }
+
+    /// The figures, if there is memory to count them.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// As [`report`](Self::report).
+    pub fn try_report(&self) -> Result<SequencesReport, OutOfMemory> {
         let pool = self.pool().report();
-        let usage = Usage::of(self, pool.max_blocks, pool.block_size);
+        let usage = Usage::of(self, pool.max_blocks, pool.block_size)?;
         let held_blocks = usage.full.count_ones() + usage.partial_blocks;
         let promised = self.promised();
         let used_positions = usage.full.count_ones() * pool.block_size + usage.partial_positions;
         let statistics = self.statistics();
-        SequencesReport {
+        Ok(SequencesReport {
             pool,
             sequences: self.len(),
             max_sequences: self.max_sequences(),
@@ -107,7 +120,7 @@ impl Sequences {
             exports: statistics.exports,
             adopted: statistics.adopted,
             publishing_ended: statistics.unpublished,
-        }
+        })
     }
 }
 
@@ -123,9 +136,9 @@ struct Usage {
 }
 
 impl Usage {
-    fn of(sequences: &Sequences, blocks: usize, block_size: usize) -> Self {
+    fn of(sequences: &Sequences, blocks: usize, block_size: usize) -> Result<Self, OutOfMemory> {
         let mut usage = Self {
-            full: BitVec::repeat(false, blocks),
+            full: try_bits(blocks)?,
             partial_blocks: 0,
             partial_positions: 0,
             entries: 0,
@@ -139,6 +152,7 @@ impl Usage {
             for block in full {
                 usage.full.set(block.index(), true);
             }
+            partial.try_reserve(rest.len()).map_err(|_| OutOfMemory)?;
             let mut left = positions % block_size;
             partial.extend(
                 rest.iter()
@@ -154,7 +168,7 @@ impl Usage {
                 usage.partial_positions += used;
             }
         }
-        usage
+        Ok(usage)
     }
 }
 

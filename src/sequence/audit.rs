@@ -1,5 +1,6 @@
 //! Recounts a registry and the pool below it.
 
+use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
@@ -79,6 +80,12 @@ impl fmt::Display for SequencesInconsistency {
 }
 impl Error for SequencesInconsistency {}
 
+impl From<Inconsistency> for SequencesInconsistency {
+    fn from(found: Inconsistency) -> Self {
+        Self::Pool(found)
+    }
+}
+
 impl Sequences {
     /// Recounts every sequence of this registry, and the pool with it; `others` are all other holders of the pool. Only at rest: no
     /// other thread may use the pool meanwhile.
@@ -91,7 +98,10 @@ impl Sequences {
         for (cursor, sequence) in self.registry.iter() {
             check(self.core(), &self.tickets, cursor, sequence)?;
         }
-        let mut holders = alloc::vec![self as &dyn Holder];
+        let mut holders: Vec<&dyn Holder> = Vec::new();
+        let room = holders.try_reserve_exact(1 + others.len());
+        room.map_err(|_| SequencesInconsistency::Pool(Inconsistency::OutOfMemory))?;
+        holders.push(self);
         holders.extend_from_slice(others);
         self.pool
             .audit(&holders)

@@ -220,6 +220,16 @@ impl fmt::Display for MoveAborted {
 impl Error for MoveAborted {}
 
 one_of! {
+    /// Why victims could not be chosen.
+    VictimsError {
+        /// A handle names nothing.
+        Stale(Stale),
+        /// No memory to count what they would give back.
+        OutOfMemory(OutOfMemory),
+    }
+}
+
+one_of! {
     /// Why a sequence was not imported.
     ImportError {
         /// It was not admitted.

@@ -54,6 +54,7 @@ pub use self::error::{
     ComputedError, CopyPending, DetachError, EndAfterError, ExportError, ImportError, MoveAborted,
     NotArrived, NotNext, OtherNamespace, PinError, ReadError, SourceTaken, Stale, TokensError,
     TooManySequences, TooManyWriters, TooShort, TruncateAfterError, TruncateError, UnknownFormat,
+    VictimsError,
 };
 pub(crate) use self::export::Offer;
 pub use self::export::Terms;

@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 
 use super::Sequences;
-use super::error::Stale;
+use super::error::VictimsError;
 use super::handle::Handle;
+use crate::array::try_push;
 use crate::block::BlockId;
+use crate::error::OutOfMemory;
 use crate::sync::Ordering::Acquire;
 
 /// A sequence to preempt.
@@ -29,7 +31,7 @@ impl Sequences {
     /// Changes nothing.
     ///
     /// # Errors
-    /// [`Stale`]: a handle names nothing. The list is empty then.
+    /// [`VictimsError`]: a handle names nothing, or there is no memory to count. The list is empty then.
     ///
     /// A look at each block of those considered. Allocates.
     pub fn select_victims(
@@ -37,7 +39,20 @@ impl Sequences {
         order: &[Handle],
         need: usize,
         victims: &mut Vec<Victim>,
-    ) -> Result<usize, Stale> {
+    ) -> Result<usize, VictimsError> {
+        let chosen = self.choose_victims(order, need, victims);
+        if chosen.is_err() {
+            victims.clear();
+        }
+        chosen
+    }
+
+    fn choose_victims(
+        &self,
+        order: &[Handle],
+        need: usize,
+        victims: &mut Vec<Victim>,
+    ) -> Result<usize, VictimsError> {
         victims.clear();
         for &handle in order {
             self.registry.find(handle)?;
@@ -57,6 +72,9 @@ impl Sequences {
             }
             let (_, sequence) = self.registry.get(handle)?;
             let mut blocks = sequence.credits() as usize;
+            // Each block may be a new one.
+            let held = sequence.chain.held().count();
+            given.try_reserve(held).map_err(|_| OutOfMemory)?;
             for block in sequence.chain.held() {
                 let given = given.entry(block).or_default();
                 *given += 1;
@@ -64,7 +82,7 @@ impl Sequences {
                 let returns = block.index() < self.core().capacity();
                 blocks += usize::from(returns && *given == self.references(block));
             }
-            victims.push(Victim { handle, blocks });
+            try_push(victims, Victim { handle, blocks })?;
             freed += blocks;
         }
         let limit = self.core().capacity();

@@ -10,7 +10,7 @@ use kvblock::{
     AppendError, BlockId, BlockPool, Blocks, Contents, CopyTicket, DetachedInstance, EndAfterError,
     Fence, Handle, Holder, Instance, InstanceStep, InvalidateError, Lane, Namespace, PoolConfig,
     Proof, Refused, Reservation, Sequences, SequencesConfig, ShardId, Stale, TruncateAfterError,
-    Worker,
+    VictimsError, Worker,
 };
 
 use crate::faults::{
@@ -903,7 +903,7 @@ impl<'p> Scene<'p> {
                     });
                 }
             }
-            (Err(Stale), Err((_, Fault::Stale))) => assert_eq!(victims, []),
+            (Err(VictimsError::Stale(_)), Err((_, Fault::Stale))) => assert_eq!(victims, []),
             (got, expected) => panic!("victims: {got:?}, expected {expected:?}"),
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use kvblock::{
     Admit, AppendError, AttachError, BlockPool, Budget, Contents, CopyTicket, Detached, ExtraKey,
     Growth, Handle, Holder, KvFormat, Namespace, PoolConfig, Proof, Sequences, SequencesConfig,
-    Stale, Step,
+    Stale, Step, VictimsError,
 };
 
 pub(crate) use names::{Aim, Who};
@@ -883,7 +883,9 @@ impl<'p> Scene<'p> {
                     self.saw("victims");
                 }
             }
-            (Err(Stale), Err(Fault::Stale)) => self.saw("victims among them nobody"),
+            (Err(VictimsError::Stale(_)), Err(Fault::Stale)) => {
+                self.saw("victims among them nobody")
+            }
             (got, expected) => panic!("select_victims: {got:?}, expected {expected:?}"),
         }
     }

@@ -4,7 +4,7 @@ use kvblock::{
     AdmitError, AppendError, AttachError, Beyond, BranchError, CapReached, ComputedError,
     CopyPending, DetachError, EndAfterError, InTransit, InstanceError, InstanceResizeError,
     MAX_SHARDS, NotNext, ReadError, Stale, TokensError, TooManySequences, TooShort,
-    TruncateAfterError, TruncateError,
+    TruncateAfterError, TruncateError, VictimsError,
 };
 
 use super::pool::told_by_its_parts;
@@ -23,6 +23,7 @@ told_by_its_parts! {
     ReadError { Stale, Beyond, TooShort };
     DetachError { Stale, CopyPending, InTransit, OutOfMemory };
     AttachError { WrongPool, TooManySequences };
+    VictimsError { Stale, OutOfMemory };
 }
 
 impl Told for Stale {

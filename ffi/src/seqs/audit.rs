@@ -1,16 +1,22 @@
 //! Recounting everything.
 
-use kvblock::InstanceInconsistency;
+use kvblock::{Inconsistency, InstanceInconsistency, SequencesInconsistency};
 
 use super::kvb_seqs;
 use crate::arg;
 use crate::error::{self, Told, kvb_error, refused};
 use crate::holder::{kvb_holder, with_holders};
-use crate::status::{KVB_ERR_INCONSISTENT, kvb_status};
+use crate::status::{KVB_ERR_INCONSISTENT, KVB_ERR_NO_MEMORY, kvb_status};
 
 impl Told for InstanceInconsistency {
     fn status(&self) -> kvb_status {
-        KVB_ERR_INCONSISTENT
+        match self {
+            Self::Shard {
+                found: SequencesInconsistency::Pool(Inconsistency::OutOfMemory),
+                ..
+            } => KVB_ERR_NO_MEMORY,
+            _ => KVB_ERR_INCONSISTENT,
+        }
     }
 }
 
@@ -19,7 +25,7 @@ impl Told for InstanceInconsistency {
 /// rest only: no other thread may use the pools meanwhile.
 ///
 /// Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
-/// named. NULL: no others, `error`.
+/// named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_audit(
     seqs: *const kvb_seqs,

@@ -7,7 +7,7 @@ use kvblock::{HitStatistics, InstanceReport, OutOfMemory, SequencesReport};
 
 use super::kvb_seqs;
 use crate::arg::{self, Answer, Argument, Versioned};
-use crate::error::{Problem, call, plain};
+use crate::error::{Problem, call, plain, refused};
 use crate::status::{KVB_ERR_OUT_OF_RANGE, kvb_status};
 use crate::text::Buffer;
 
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn kvb_seqs_get_report(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, out) = unsafe { (arg::get(seqs)?, Answer::new(out)?) };
-        let report = seqs.inner.report();
+        let report = seqs.inner.try_report().map_err(refused)?;
         out.put(&kvb_seqs_report::from(&report));
         Ok::<_, Problem<OutOfMemory>>(())
     };
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn kvb_seqs_get_shard_report(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, out) = unsafe { (arg::get(seqs)?, Answer::new(out)?) };
-        let report = seqs.shard(shard)?.report();
+        let report = seqs.shard(shard)?.try_report().map_err(refused)?;
         out.put(&kvb_registry_report::from(&report));
         Ok::<_, Problem<OutOfMemory>>(())
     };
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn kvb_seqs_report_text(
         let seqs = unsafe { arg::get(seqs) }?;
         // SAFETY: as above.
         let mut buffer = unsafe { Buffer::of(text, capacity) }?;
-        let report = seqs.inner.report();
+        let report = seqs.inner.try_report().map_err(refused)?;
         // A buffer takes everything.
         let _ = write!(buffer, "{report}");
         // SAFETY: as above.

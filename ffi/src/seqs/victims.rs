@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use kvblock::Stale;
+use kvblock::VictimsError;
 
 use super::handle::kvb_handle;
 use super::kvb_seqs;
 use crate::arg::{self, Argument};
-use crate::error::{self, Problem, kvb_error, refused};
+use crate::error::{self, kvb_error, refused};
 use crate::status::{KVB_ERR_NO_MEMORY, kvb_status};
 
 /// Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
@@ -41,14 +41,14 @@ pub unsafe extern "C" fn kvb_seqs_select_victims(
         room.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
         let order = kvb_handle::all(order);
         let is_enough = seqs.inner.select_victims(order, need, &mut chosen);
-        let is_enough = is_enough.map_err(refused)?;
+        let is_enough = is_enough.map_err(refused::<VictimsError>)?;
         for (place, &handle) in places.iter_mut().zip(&chosen) {
             place.write(kvb_handle::of(handle));
         }
         victim_count.write(chosen.len());
         // SAFETY: as above.
         unsafe { arg::write_if_wanted(enough, u32::from(is_enough)) };
-        Ok::<_, Problem<Stale>>(())
+        Ok(())
     };
     // SAFETY: as above.
     unsafe { error::call(error, body) }

@@ -4,6 +4,8 @@ use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
+use crate::error::OutOfMemory;
+
 /// Why a report was not added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +30,14 @@ pub enum MetricsError {
         /// The labels, as they would be written.
         labels: String,
     },
+    /// The allocator of the host had no memory for the labels, for a list, or for the words of another error.
+    OutOfMemory,
+}
+
+impl From<OutOfMemory> for MetricsError {
+    fn from(OutOfMemory: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
 }
 
 impl fmt::Display for MetricsError {
@@ -47,6 +57,7 @@ impl fmt::Display for MetricsError {
             Self::Taken { labels } => {
                 write!(f, "another report of this kind has the labels {labels}")
             }
+            Self::OutOfMemory => f.write_str("no memory for labels and figures"),
         }
     }
 }

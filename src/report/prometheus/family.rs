@@ -3,12 +3,13 @@
 //! A report becomes metrics by a table of families; a [`Section`] keeps the reports of one kind, so that all samples of a family
 //! stand together.
 
-use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::error::MetricsError;
 use super::labels::Labels;
+use crate::array::try_push;
+use crate::text::try_to_string;
 
 /// Labels that tell samples of one report apart: no report can have them.
 pub(super) const SAMPLE_NAMES: [&str; 6] = ["state", "result", "reason", "lookup", "use", "of"];
@@ -97,7 +98,19 @@ pub(super) struct Section<R: 'static> {
     reports: Vec<(Labels, R)>,
 }
 
-impl<R: Clone> Section<R> {
+/// A report whose figures can be kept without its lists.
+pub(super) trait Figures {
+    /// The same figures. No allocation.
+    fn figures(&self) -> Self;
+}
+
+impl<R: Copy> Figures for R {
+    fn figures(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Figures> Section<R> {
     pub(super) const fn new(families: &'static [Family<R>]) -> Self {
         Self {
             families,
@@ -107,8 +120,7 @@ impl<R: Clone> Section<R> {
 
     pub(super) fn add(&mut self, labels: &[(&str, &str)], report: &R) -> Result<(), MetricsError> {
         let labels = self.check(labels)?;
-        self.reports.push((labels, report.clone()));
-        Ok(())
+        Ok(try_push(&mut self.reports, (labels, report.figures()))?)
     }
 
     /// Labels that a report can be added with.
@@ -116,7 +128,7 @@ impl<R: Clone> Section<R> {
         let labels = Labels::new(labels, &SAMPLE_NAMES)?;
         if self.reports.iter().any(|(taken, _)| *taken == labels) {
             return Err(MetricsError::Taken {
-                labels: labels.set(None).to_string(),
+                labels: try_to_string(labels.set(None))?,
             });
         }
         Ok(labels)

@@ -1,9 +1,18 @@
 //! The metrics of a fleet: of each instance as a member, of each model, and of what became of the requests.
 
-use super::family::Family;
 use super::family::Samples::{By, One};
+use super::family::{Family, Figures};
 use crate::fleet::{FleetStatistics, InstanceState};
 use crate::report::{MemberReport, ModelReport};
+
+impl Figures for MemberReport {
+    fn figures(&self) -> Self {
+        Self {
+            report: self.report.figures(),
+            ..*self
+        }
+    }
+}
 
 pub(super) const MEMBERS: &[Family<MemberReport>] = &[
     Family::gauge(

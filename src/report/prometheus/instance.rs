@@ -1,8 +1,21 @@
 //! The metrics of an instance and of its ranks.
 
-use super::family::Family;
+use alloc::vec::Vec;
+
 use super::family::Samples::One;
+use super::family::{Family, Figures};
 use crate::report::{InstanceReport, RankReport};
+
+/// Its ranks and shards have samples of their own.
+impl Figures for InstanceReport {
+    fn figures(&self) -> Self {
+        Self {
+            ranks: Vec::new(),
+            shards: Vec::new(),
+            ..*self
+        }
+    }
+}
 
 pub(super) const FAMILIES: &[Family<InstanceReport>] = &[
     Family::gauge(

@@ -1,10 +1,12 @@
 //! The labels of a report.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use super::error::MetricsError;
+use crate::array::try_push;
+use crate::text::try_to_string;
 
 /// Names with values, in order of the names and each once; none is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,24 +15,23 @@ pub(super) struct Labels(Vec<(String, String)>);
 impl Labels {
     /// Checked: none of the names is among `taken`.
     pub(super) fn new(labels: &[(&str, &str)], taken: &[&str]) -> Result<Self, MetricsError> {
-        let mut sorted = Vec::with_capacity(labels.len());
+        let mut sorted = Vec::new();
         for &(name, value) in labels {
+            let given = try_to_string(name)?;
             if !is_name(name) {
-                return Err(MetricsError::LabelName {
-                    name: name.to_string(),
-                });
+                return Err(MetricsError::LabelName { name: given });
             }
             if name.starts_with("__") || taken.contains(&name) {
-                return Err(MetricsError::Reserved {
-                    name: name.to_string(),
-                });
+                return Err(MetricsError::Reserved { name: given });
             }
-            sorted.push((name.to_string(), value.to_string()));
+            try_push(&mut sorted, (given, try_to_string(value)?))?;
         }
-        sorted.sort();
-        let names = sorted.iter().zip(sorted.iter().skip(1));
-        if let Some(((name, _), _)) = names.into_iter().find(|((one, _), (next, _))| one == next) {
-            return Err(MetricsError::Repeated { name: name.clone() });
+        // Names that are equal are an error: no order of equals is to be kept.
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).position(|pair| pair[0].0 == pair[1].0);
+        if let Some(at) = twice {
+            let (name, _) = sorted.swap_remove(at);
+            return Err(MetricsError::Repeated { name });
         }
         // No label and an empty one are the same to Prometheus.
         sorted.retain(|(_, value)| !value.is_empty());

@@ -11,7 +11,7 @@ mod sequences;
 
 pub use self::error::MetricsError;
 
-use alloc::string::ToString;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -20,7 +20,9 @@ use super::{
     FleetReport, InstanceReport, LeasesReport, MemberReport, ModelReport, PoolReport, RankReport,
     SequencesReport,
 };
+use crate::error::OutOfMemory;
 use crate::fleet::FleetStatistics;
+use crate::text::try_to_string;
 
 /// Reports of many pools, registries and tables of leases as one page of metrics, in the
 /// [text exposition format](https://prometheus.io/docs/instrumenting/exposition_formats/) 0.0.4.
@@ -151,18 +153,26 @@ impl Metrics {
         self.all_or_none(|it| {
             it.requests.add(labels, &report.statistics)?;
             for model in &report.models {
-                let number = model.model.to_string();
-                it.models.add(&with(labels, "model", &number), model)?;
+                let number = try_to_string(model.model)?;
+                it.models.add(&with(labels, "model", &number)?, model)?;
             }
             for member in &report.instances {
-                let (id, model) = (member.id.to_string(), member.model.to_string());
-                let labels = with(labels, "instance", &id);
-                let labels = with(&labels, "model", &model);
+                let (id, model) = (try_to_string(member.id)?, try_to_string(member.model)?);
+                let labels = with(labels, "instance", &id)?;
+                let labels = with(&labels, "model", &model)?;
                 it.members.add(&labels, member)?;
                 it.add_instance(&labels, &member.report)?;
             }
             Ok(())
         })
+    }
+
+    /// The page, if there is memory for it; it is the same as that of `to_string`.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn try_to_string(&self) -> Result<String, OutOfMemory> {
+        try_to_string(self)
     }
 
     fn add_instance(
@@ -172,12 +182,12 @@ impl Metrics {
     ) -> Result<(), MetricsError> {
         self.instances.add(labels, report)?;
         for rank in &report.ranks {
-            let name = rank.shard.to_string();
-            self.ranks.add(&with(labels, "rank", &name), rank)?;
+            let name = try_to_string(rank.shard)?;
+            self.ranks.add(&with(labels, "rank", &name)?, rank)?;
         }
         for shard in &report.shards {
-            let name = shard.pool.shard.to_string();
-            let labels = with(labels, "shard", &name);
+            let name = try_to_string(shard.pool.shard)?;
+            let labels = with(labels, "shard", &name)?;
             self.pools.add(&labels, &shard.pool)?;
             self.sequences.add(&labels, shard)?;
         }
@@ -211,10 +221,13 @@ fn with<'a>(
     labels: &[(&'a str, &'a str)],
     name: &'a str,
     value: &'a str,
-) -> Vec<(&'a str, &'a str)> {
-    let mut labels = labels.to_vec();
-    labels.push((name, value));
-    labels
+) -> Result<Vec<(&'a str, &'a str)>, OutOfMemory> {
+    let mut more = Vec::new();
+    more.try_reserve_exact(labels.len() + 1)
+        .map_err(|_| OutOfMemory)?;
+    more.extend_from_slice(labels);
+    more.push((name, value));
+    Ok(more)
 }
 
 impl Default for Metrics {
