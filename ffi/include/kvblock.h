@@ -1231,9 +1231,10 @@ kvb_status kvb_seqs_truncate(struct kvb_seqs *seqs,
                              struct kvb_error *error);
 
 /**
- * The same, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the fence.
+ * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
+ * fence.
  *
- * Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
  */
 kvb_status kvb_seqs_truncate_after(struct kvb_seqs *seqs,
                                    struct kvb_handle seq,
@@ -1269,10 +1270,10 @@ kvb_status kvb_seqs_adopt_duplicates(struct kvb_seqs *seqs,
                                      struct kvb_error *error);
 
 /**
- * The same, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's lane has passed the
- * fence.
+ * As `kvb_seqs_adopt_duplicates`, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's
+ * lane has passed the fence.
  *
- * Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
+ * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
  */
 kvb_status kvb_seqs_adopt_duplicates_after(struct kvb_seqs *seqs,
                                            struct kvb_handle seq,
@@ -1801,9 +1802,12 @@ kvb_status kvb_step_get(const struct kvb_step *step,
 /**
  * Lends who got nothing in the last `kvb_seqs_step`, and why, in the order of the batch.
  *
- * Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). NULL: neither.
+ * Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). Errors: none but those of
+ * pointers. NULL: neither.
  */
-kvb_status kvb_step_failures(const struct kvb_step *step, const struct kvb_failure **failures, size_t *count);
+kvb_status kvb_step_failures(const struct kvb_step *step,
+                             const struct kvb_failure **failures,
+                             size_t *count);
 
 /**
  * Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those

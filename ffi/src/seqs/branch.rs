@@ -33,9 +33,10 @@ pub unsafe extern "C" fn kvb_seqs_truncate(
     unsafe { error::call(error, body) }
 }
 
-/// The same, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the fence.
+/// As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
+/// fence.
 ///
-/// Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+/// Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_truncate_after(
     seqs: *mut kvb_seqs,
@@ -108,10 +109,10 @@ pub unsafe extern "C" fn kvb_seqs_adopt_duplicates(
     unsafe { error::call(error, body) }
 }
 
-/// The same, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's lane has passed the
-/// fence.
+/// As `kvb_seqs_adopt_duplicates`, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's
+/// lane has passed the fence.
 ///
-/// Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
+/// Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_adopt_duplicates_after(
     seqs: *mut kvb_seqs,

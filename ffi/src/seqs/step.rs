@@ -338,7 +338,8 @@ pub unsafe extern "C" fn kvb_step_get(
 
 /// Lends who got nothing in the last `kvb_seqs_step`, and why, in the order of the batch.
 ///
-/// Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). NULL: neither.
+/// Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). Errors: none but those of
+/// pointers. NULL: neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_step_failures(
     step: *const kvb_step,
