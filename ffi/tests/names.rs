@@ -9,13 +9,9 @@ mod support;
 use alloc::collections::BTreeSet;
 use std::process::Command;
 
-type Names = BTreeSet<String>;
+use support::order::word;
 
-/// The word that a text begins with.
-fn word(text: &str) -> &str {
-    let end = text.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
-    &text[..end.unwrap_or(text.len())]
-}
+type Names = BTreeSet<String>;
 
 /// The functions that the sources export.
 fn exported_by_sources() -> Names {
@@ -103,6 +99,19 @@ fn header_has_every_public_constant() {
         }
     }
     assert_same(("the sources", &sources), ("the header", &header));
+}
+
+#[test]
+fn header_says_of_every_function_which_threads_may_call_it() {
+    let header = support::text("include/kvblock.h");
+    for name in declared_by_header() {
+        let place = header.find(&format!("{name}(")).expect("the declaration");
+        let comment = header[..place].rsplit("/**").next().unwrap_or_default();
+        assert!(
+            comment.contains("Threads: "),
+            "{name} says nothing of threads"
+        );
+    }
 }
 
 #[test]
