@@ -67,6 +67,9 @@ extern "C" {
 /** Bytes of a message, with the zero at its end. */
 #define KVB_MESSAGE_BYTES 160
 
+/** `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call. */
+typedef int32_t kvb_status;
+
 /**
  * What a failed call tells beside its status. Give NULL where you do not want it. On success it is not touched.
  *
@@ -79,7 +82,26 @@ extern "C" {
  * | `KVB_ERR_NOT_NEXT` | position where the known ones end | position given | |
  * | others | what was asked for | what there is | the most that there may be |
  */
-typedef struct kvb_error kvb_error;
+typedef struct kvb_error {
+    /** `sizeof(kvb_error)`. */
+    uint32_t struct_size;
+    /** What the call returned. */
+    kvb_status status;
+    /** The shard where it failed, or `KVB_NO_SHARD`. */
+    uint32_t shard;
+    /** 0. */
+    uint32_t reserved;
+    /** See above; 0 where it says nothing. */
+    uint64_t needed;
+    /** See above. */
+    uint64_t available;
+    /** See above. */
+    uint64_t limit;
+    /** Blocks of the shard that come back by themselves when a fence passes. */
+    uint64_t quarantined;
+    /** A sentence with the numbers, in UTF-8, ended by a zero. */
+    char message[KVB_MESSAGE_BYTES];
+} kvb_error;
 
 /* ---------------------------------------------------------------------------
  * How the content of blocks is laid out.
@@ -87,9 +109,6 @@ typedef struct kvb_error kvb_error;
 
 /** How the content of one shard's blocks is laid out. It does not change once it is made. */
 typedef struct kvb_format kvb_format;
-
-/** `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call. */
-typedef int32_t kvb_status;
 
 /**
  * Says how blocks are laid out: positions of a block, a number of yours for the type of their elements, and the bytes of a block in each
@@ -257,9 +276,6 @@ void kvb_namespace_destroy(kvb_namespace *space);
  * One shard: its blocks, and what can be done to all of them.
  */
 
-/** Chain keys are XXH3 with a seed: faster, for one trusted tenant. A hash only narrows the search, whichever it is. */
-#define KVB_HASH_XXH3 1
-
 /** What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice. */
 typedef struct kvb_pool_config {
     /** `sizeof(kvb_pool_config)`. */
@@ -416,6 +432,9 @@ kvb_status kvb_pool_probe(const kvb_pool *pool,
 
 /** Chain keys are SipHash-1-3 under the secret. */
 #define KVB_HASH_SIP 0
+
+/** Chain keys are XXH3 with a seed: faster, for one trusted tenant. A hash only narrows the search, whichever it is. */
+#define KVB_HASH_XXH3 1
 
 /* ---------------------------------------------------------------------------
  * More blocks, or fewer, while it serves.
@@ -713,28 +732,6 @@ kvb_status kvb_set_hooks(const kvb_hooks *hooks);
 /** It returns after a preemption: its hits are counted apart. */
 #define KVB_ADMIT_RETURNING 4
 
-/**
- * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
- * sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
- * different pools differ, too.
- */
-typedef struct kvb_handle {
-    /** `epoch << 24 | slot`. All ones name no sequence. */
-    uint64_t bits;
-} kvb_handle;
-
-/**
- * Finds the latest sequence of each label. A label without one gets a handle that names no sequence, and the call answers
- * `KVB_ERR_STALE` after it has looked for all of them.
- *
- * Ownership: `out` has room for `count`. Threads: the registry's. O(1) a label, no allocation. Errors: `KVB_ERR_STALE`.
- * NULL: lists of 0.
- */
-kvb_status kvb_seqs_find(const kvb_seqs *seqs,
-                         const uint64_t *labels,
-                         size_t count,
-                         kvb_handle *out);
-
 /** A request. All zero but `struct_size` and `prompt` is a good choice. */
 typedef struct kvb_admit {
     /** `sizeof(kvb_admit)`. */
@@ -752,6 +749,16 @@ typedef struct kvb_admit {
     /** Your name for it: see `kvb_seqs_find`. */
     uint64_t label;
 } kvb_admit;
+
+/**
+ * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
+ * sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
+ * different pools differ, too.
+ */
+typedef struct kvb_handle {
+    /** `epoch << 24 | slot`. All ones name no sequence. */
+    uint64_t bits;
+} kvb_handle;
 
 /** An admitted sequence. */
 typedef struct kvb_admitted {
@@ -1140,6 +1147,18 @@ uint32_t kvb_handle_slot(kvb_handle handle);
  * Threads: any. O(1).
  */
 uint64_t kvb_handle_epoch(kvb_handle handle);
+
+/**
+ * Finds the latest sequence of each label. A label without one gets a handle that names no sequence, and the call answers
+ * `KVB_ERR_STALE` after it has looked for all of them.
+ *
+ * Ownership: `out` has room for `count`. Threads: the registry's. O(1) a label, no allocation. Errors: `KVB_ERR_STALE`.
+ * NULL: lists of 0.
+ */
+kvb_status kvb_seqs_find(const kvb_seqs *seqs,
+                         const uint64_t *labels,
+                         size_t count,
+                         kvb_handle *out);
 
 /**
  * Lists the sequences that live, by slot, or those of one label, the latest first: the first `capacity` of them. `*count` is how many

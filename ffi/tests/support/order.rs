@@ -49,12 +49,20 @@ fn read(path: &Path) -> SourceFile {
         .map_while(|line| line.strip_prefix("//! "))
         .map(|line| line.replace("[`", "`").replace("`]", "`"));
     file.heading.extend(paragraph);
+    let mut fields_of = None;
     for line in source.lines() {
-        file.names.extend(declared(line).map(str::to_owned));
+        if let Some(name) = declared(line) {
+            file.names.push(name.to_owned());
+            let is_struct = line.starts_with("pub struct ") && line.ends_with('{');
+            fields_of = is_struct.then_some(name);
+        } else if line.starts_with('}') {
+            fields_of = None;
+        }
         // A field that other crates cannot see is none for C.
-        let private = line.starts_with("    pub(crate) ") && line.ends_with(',');
-        if private && let Some(name) = file.names.last() {
-            file.opaque.insert(name.clone());
+        let field = line.strip_prefix("    ").unwrap_or_default();
+        let is_field = field.starts_with(|c: char| c.is_ascii_alphabetic());
+        if let (Some(name), true, false) = (fields_of, is_field, field.starts_with("pub ")) {
+            file.opaque.insert(name.to_owned());
         }
     }
     file
@@ -118,7 +126,7 @@ impl Output {
         let Some(item) = self.items.remove(name) else {
             return;
         };
-        let code = split(&item).1;
+        let code = super::without_comments(split(&item).1);
         let words = code.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
         for needed in words.filter(|word| word.starts_with("kvb_") || word.starts_with("KVB_")) {
             self.write(needed);
