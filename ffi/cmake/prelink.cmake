@@ -22,7 +22,7 @@ list(REMOVE_DUPLICATES symbols)
 list(TRANSFORM symbols REPLACE " T " "--undefined=")
 
 run(${ld} -r -o ${to}.all.o ${symbols} ${from})
-run(${objcopy} --wildcard "--keep-global-symbol=kvb_*" ${to}.all.o ${to}.o)
+run(${objcopy} --strip-debug --wildcard "--keep-global-symbol=kvb_*" ${to}.all.o ${to}.o)
 file(REMOVE ${to})
 run(${ar} rcs ${to} ${to}.o)
 file(REMOVE ${to}.all.o ${to}.o)

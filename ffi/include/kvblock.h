@@ -20,7 +20,7 @@
  * A REFUSAL CHANGES NOTHING. A call that fails leaves all objects and all results as they were, unless it says that it
  * returns KVB_ERR_PARTIAL. Results are written on success only.
  *
- * POINTERS. NULL is KVB_ERR_NULL where a parameter does not say that it may be NULL, never a crash; an array of no
+ * POINTERS. NULL is KVB_ERR_NULL where a function does not say what else it does then, never a crash; an array of no
  * items may be NULL. Other pointers must point to what the parameter says, aligned, and for as many items as are
  * announced: the number of items comes after the pointer to the first. Memory that results are written to must not
  * overlap other arguments.
@@ -34,7 +34,7 @@
  *
  * THREADS. An object that is passed as pointer to const may be in several calls at the same time; one that is passed as
  * pointer to non-const must be in no other call meanwhile. Different objects may always be used at the same time, also
- * those that share a pool. What a function says about threads goes before this.
+ * those that share a pool. What a type or a function says about threads goes before this.
  *
  * SIZES. In a struct that begins with struct_size, set it to its sizeof and all that you do not use to zero; reserved
  * fields are zero. A program that was built with an older header passes a shorter struct, and what it lacks counts as
@@ -53,103 +53,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The version of the library that the header came with. */
-#define KVB_VERSION "0.1.0"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------
+ * Why a call failed, with the numbers that a caller needs to decide what to do next.
+ */
 
 /** `shard` of an error that is of no shard. */
 #define KVB_NO_SHARD UINT32_MAX
 
 /** Bytes of a message, with the zero at its end. */
 #define KVB_MESSAGE_BYTES 160
-
-/** A `kvb_seqs`. */
-#define KVB_HOLDER_SEQS 0
-
-/** A `kvb_lanes`. */
-#define KVB_HOLDER_LANES 1
-
-/** A `kvb_detached`. */
-#define KVB_HOLDER_DETACHED 2
-
-/** Hits are compared with the tokens themselves, 4 bytes a position: exact. */
-#define KVB_PROOF_TOKENS 0
-
-/** Hits are compared with a keyed 128-bit digest of the tokens, 16 bytes a block: as certain as the digest. */
-#define KVB_PROOF_DIGEST 1
-
-/** Chain keys are SipHash-1-3 under the secret. */
-#define KVB_HASH_SIP 0
-
-/** Chain keys are XXH3 with a seed: faster, for one trusted tenant. A hash only narrows the search, whichever it is. */
-#define KVB_HASH_XXH3 1
-
-/** All whole blocks of the prompt may match, even if nothing is left to compute then; otherwise at least one position is left. */
-#define KVB_PROMPT_FULL_HIT 1
-
-/** Nothing is set aside: an append that needs a block may be refused, and you preempt, wait, or end the request. */
-#define KVB_GROWTH_ON_DEMAND 0
-
-/** At most `growth_amount` positions beyond the prompt, and room for all of them is set aside: an append within never fails. */
-#define KVB_GROWTH_CAP 1
-
-/**
- * `growth_amount` blocks are set aside; appends draw on them, and at block borders they are made up to that number again where
- * there is room. An append fails only if these and what is available do not cover it.
- */
-#define KVB_GROWTH_AHEAD 2
-
-/**
- * The need is held against the capacity as if nothing were shared: tables and promises of the whole registry must fit. Otherwise a
- * shared block counts once.
- */
-#define KVB_ADMIT_CONSERVATIVE 1
-
-/** Its blocks are not published: nobody else will find them. */
-#define KVB_ADMIT_UNPUBLISHED 2
-
-/** It returns after a preemption: its hits are counted apart. */
-#define KVB_ADMIT_RETURNING 4
-
-/** Most shards of one registry. Ranks in lockstep may be more. */
-#define KVB_MAX_SHARDS 16
-
-/** The version of the binary interface. Programs that were built with another number must not use the library. */
-#define KVB_ABI_VERSION 0
-
-/** A sequence between two registries, with all that it holds on every shard. */
-typedef struct kvb_detached kvb_detached;
-
-/** How the content of one shard's blocks is laid out. It does not change once it is made. */
-typedef struct kvb_format kvb_format;
-
-/**
- * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
- * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
- * time may use it.
- */
-typedef struct kvb_lanes kvb_lanes;
-
-/**
- * What decides K/V besides the tokens, for a whole prompt: the adapter and its version, a cache salt, a free domain. Prompts of two
- * different namespaces never share a block. It does not change once it is made.
- */
-typedef struct kvb_namespace kvb_namespace;
-
-/** The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`. */
-typedef struct kvb_pool kvb_pool;
-
-/**
- * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
- * on all or on none, and one handle names a sequence on all. One thread at a time may use it, also for calls with a `const` pointer; many
- * registries may share pools.
- */
-typedef struct kvb_seqs kvb_seqs;
-
-/** What a step filled, for each shard. Kept by you, so that its lists are made once. One thread at a time may use it. */
-typedef struct kvb_step kvb_step;
-
-/** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
-typedef struct kvb_worker kvb_worker;
 
 /** `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call. */
 typedef int32_t kvb_status;
@@ -187,6 +103,137 @@ typedef struct kvb_error {
     char message[KVB_MESSAGE_BYTES];
 } kvb_error;
 
+/* ---------------------------------------------------------------------------
+ * How the content of blocks is laid out.
+ */
+
+/** How the content of one shard's blocks is laid out. It does not change once it is made. */
+typedef struct kvb_format kvb_format;
+
+/**
+ * Says how blocks are laid out: positions of a block, a number of yours for the type of their elements, and the bytes of a block in each
+ * plane (K and V of each layer, say).
+ *
+ * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_format_destroy`; nothing refers to it after the calls that
+ * it is given to. Threads: any. O(planes). Errors: `KVB_ERR_LAYOUT`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_format_create(size_t block_size,
+                             uint32_t element,
+                             const uint64_t *plane_bytes,
+                             size_t plane_count,
+                             kvb_format **out,
+                             kvb_error *error);
+
+/**
+ * Bytes of a block in all planes.
+ *
+ * Threads: any. O(planes). NULL: 0.
+ */
+uint64_t kvb_format_block_bytes(const kvb_format *format);
+
+/**
+ * Gives a format back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_format_destroy(kvb_format *format);
+
+/* ---------------------------------------------------------------------------
+ * Who holds blocks, for audits.
+ */
+
+/** A `kvb_seqs`. */
+#define KVB_HOLDER_SEQS 0
+
+/** A `kvb_lanes`. */
+#define KVB_HOLDER_LANES 1
+
+/** A `kvb_detached`. */
+#define KVB_HOLDER_DETACHED 2
+
+/** Somebody who holds blocks or credits. */
+typedef struct kvb_holder {
+    /** `KVB_HOLDER_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The object. */
+    const void *object;
+} kvb_holder;
+
+/* ---------------------------------------------------------------------------
+ * What waits for a device or a peer.
+ */
+
+/**
+ * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
+ * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
+ * time may use it.
+ */
+typedef struct kvb_lanes kvb_lanes;
+
+/**
+ * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
+ * on all or on none, and one handle names a sequence on all. One thread at a time may use it, also for calls with a `const` pointer; many
+ * registries may share pools.
+ */
+typedef struct kvb_seqs kvb_seqs;
+
+/**
+ * Makes a lane for each shard of a registry.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(shards).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_seqs_lanes_create(const kvb_seqs *seqs, kvb_lanes **out);
+
+/** The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`. */
+typedef struct kvb_pool kvb_pool;
+
+/**
+ * Makes one lane for a pool, as shard 0 of the lanes.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: neither.
+ */
+kvb_status kvb_pool_lanes_create(const kvb_pool *pool,
+                                 kvb_lanes **out);
+
+/**
+ * The stream of a shard has passed a fence: all that waits for it or an earlier one is given back. `*blocks` is how many became free or
+ * idle by it. An earlier fence than the last one changes nothing.
+ *
+ * Threads: the lanes'. O(blocks given back). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: `blocks`.
+ */
+kvb_status kvb_lanes_complete(kvb_lanes *lanes,
+                              size_t shard,
+                              uint64_t fence,
+                              size_t *blocks);
+
+/**
+ * References that wait on all shards: a block counts once for each release.
+ *
+ * Threads: the lanes'. O(references). NULL: 0.
+ */
+size_t kvb_lanes_waiting(const kvb_lanes *lanes);
+
+/**
+ * Gives the lanes back, and all that waits: the devices and peers must be done with it.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_lanes_destroy(kvb_lanes *lanes);
+
+/* ---------------------------------------------------------------------------
+ * Which prompts may share blocks at all.
+ */
+
+/**
+ * What decides K/V besides the tokens, for a whole prompt: the adapter and its version, a cache salt, a free domain. Prompts of two
+ * different namespaces never share a block. It does not change once it is made.
+ */
+typedef struct kvb_namespace kvb_namespace;
+
 /** The parts of a namespace, each a string of bytes. A part that is NULL was not set, and differs from an empty one. */
 typedef struct kvb_namespace_parts {
     /** `sizeof(kvb_namespace_parts)`. */
@@ -208,6 +255,26 @@ typedef struct kvb_namespace_parts {
     /** Its bytes. */
     size_t domain_size;
 } kvb_namespace_parts;
+
+/**
+ * Makes a namespace of its parts. The bare model's is NULL wherever a namespace is asked for.
+ *
+ * Ownership: the bytes are copied; `*out` is the caller's, to be given to `kvb_namespace_destroy`; nothing refers to it after the calls
+ * that it is given to. Threads: any. O(bytes). Errors: `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_namespace_create(const kvb_namespace_parts *parts,
+                                kvb_namespace **out);
+
+/**
+ * Gives a namespace back. What was admitted under it stays as it is.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_namespace_destroy(kvb_namespace *space);
+
+/* ---------------------------------------------------------------------------
+ * One shard: its blocks, and what can be done to all of them.
+ */
 
 /** What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice. */
 typedef struct kvb_pool_config {
@@ -234,6 +301,83 @@ typedef struct kvb_pool_config {
 } kvb_pool_config;
 
 /**
+ * Makes a pool with all of its bookkeeping: no later call makes it larger.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_pool_destroy`. Threads: any. O(max_blocks).
+ * Errors: `KVB_ERR_NO_BLOCKS`, `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_MAX_BELOW_BLOCKS`, `KVB_ERR_BLOCK_SIZE`, `KVB_ERR_TOO_MANY_EVENTS`,
+ * `KVB_ERR_INVALID`, `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_pool_create(const kvb_pool_config *config,
+                           kvb_pool **out,
+                           kvb_error *error);
+
+/**
+ * Lets go of a pool. Registries, workers, chains and whatever else was made of it keep it until they are destroyed, in any order.
+ *
+ * Threads: no other call may use this pointer meanwhile. NULL: nothing happens.
+ */
+void kvb_pool_destroy(kvb_pool *pool);
+
+/**
+ * The name of the pool's shard.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint32_t kvb_pool_shard(const kvb_pool *pool);
+
+/**
+ * Token positions of a block.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_pool_block_size(const kvb_pool *pool);
+
+/**
+ * Blocks that are online: what one request can ever have.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_pool_capacity(const kvb_pool *pool);
+
+/**
+ * Blocks that are free or idle and promised to nobody, at this instant.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_pool_available(const kvb_pool *pool);
+
+/**
+ * Blocks that were promised and not taken, at this instant.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_pool_reserved(const kvb_pool *pool);
+
+/**
+ * Blocks that only fences hold, at this instant.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_pool_quarantined(const kvb_pool *pool);
+
+/**
+ * Whether so many blocks could be promised at this instant. Changes nothing.
+ *
+ * Threads: any. O(1). Errors: `KVB_ERR_NEVER_FITS`, `KVB_ERR_SHORTFALL`. NULL: only `error`.
+ */
+kvb_status kvb_pool_check(const kvb_pool *pool, size_t blocks, kvb_error *error);
+
+/** How much of a prompt is findable. */
+typedef struct kvb_probe {
+    /** Positions that are found: whole blocks. */
+    size_t positions;
+    /** Blocks among them that somebody holds. */
+    size_t held;
+    /** Blocks among them that are idle: taking one costs as much as taking a free one. */
+    size_t idle;
+} kvb_probe;
+
+/**
  * 128 bits that tell blocks of equal tokens apart: your digest of what else decides their K/V, an image and its offset for instance.
  * Zero says that there is nothing.
  */
@@ -247,13 +391,13 @@ typedef struct kvb_extra_key {
 /** A prompt. Whole blocks match, and are compared token by token. */
 typedef struct kvb_prompt {
     /** Whose blocks may match; NULL is the bare model's namespace. */
-    const struct kvb_namespace *space;
+    const kvb_namespace *space;
     /** The tokens, a partial last block included. */
     const uint32_t *tokens;
     /** How many. */
     size_t token_count;
     /** One for each whole block, or NULL. */
-    const struct kvb_extra_key *extra;
+    const kvb_extra_key *extra;
     /** How many. */
     size_t extra_count;
     /** Your own chain key for each whole block, or NULL to have them hashed. */
@@ -266,15 +410,35 @@ typedef struct kvb_prompt {
     uint32_t reserved;
 } kvb_prompt;
 
-/** How much of a prompt is findable. */
-typedef struct kvb_probe {
-    /** Positions that are found: whole blocks. */
-    size_t positions;
-    /** Blocks among them that somebody holds. */
-    size_t held;
-    /** Blocks among them that are idle: taking one costs as much as taking a free one. */
-    size_t idle;
-} kvb_probe;
+/**
+ * How much of a prompt is findable at this instant. Changes nothing, not even the order of reclaim.
+ *
+ * Threads: any. O(blocks found). Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY` (with extra keys only). NULL: only `error`.
+ */
+kvb_status kvb_pool_probe(const kvb_pool *pool,
+                          const kvb_prompt *prompt,
+                          kvb_probe *out,
+                          kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * What a pool is to be.
+ */
+
+/** Hits are compared with the tokens themselves, 4 bytes a position: exact. */
+#define KVB_PROOF_TOKENS 0
+
+/** Hits are compared with a keyed 128-bit digest of the tokens, 16 bytes a block: as certain as the digest. */
+#define KVB_PROOF_DIGEST 1
+
+/** Chain keys are SipHash-1-3 under the secret. */
+#define KVB_HASH_SIP 0
+
+/** Chain keys are XXH3 with a seed: faster, for one trusted tenant. A hash only narrows the search, whichever it is. */
+#define KVB_HASH_XXH3 1
+
+/* ---------------------------------------------------------------------------
+ * More blocks, or fewer, while it serves.
+ */
 
 /** What a change of a pool's size did. */
 typedef struct kvb_resized {
@@ -285,6 +449,39 @@ typedef struct kvb_resized {
     /** After shrinking: blocks at or above the limit that are not offline yet, as they are held. */
     size_t draining;
 } kvb_resized;
+
+/**
+ * Brings the next `blocks` ids online, from the capacity on.
+ *
+ * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_grow(const kvb_pool *pool,
+                         size_t blocks,
+                         kvb_resized *out,
+                         kvb_error *error);
+
+/** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
+typedef struct kvb_worker kvb_worker;
+
+/**
+ * Takes the `blocks` highest ids that are online out of service. The free and idle ones among them go at once, the held ones when they
+ * are released; no block moves. The memory from the limit on may be given away when nothing is left draining. With 0 it collects
+ * what did not go by itself.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors, after which nothing has changed:
+ * `KVB_ERR_SHORTFALL` (reservations stand), `KVB_ERR_NOTHING_LEFT`, `KVB_ERR_IN_PROGRESS`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_shrink(const kvb_pool *pool,
+                           kvb_worker *worker,
+                           size_t blocks,
+                           kvb_resized *out,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * The figures of one shard.
+ */
 
 /**
  * The figures of one shard at one look.
@@ -355,6 +552,129 @@ typedef struct kvb_pool_report {
     uint64_t content_bytes;
 } kvb_pool_report;
 
+/**
+ * Reads the figures of a shard.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(max_blocks), no allocation.
+ * Errors: `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_pool_get_report(const kvb_pool *pool, kvb_pool_report *out);
+
+/**
+ * Writes the figures of a shard for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes. `*length` is what all of
+ * it takes without the zero: where that is not below `capacity` the text was cut off.
+ *
+ * Threads: any. O(max_blocks), no allocation. Errors: none but those of pointers. NULL: `text` if `capacity` is 0; `length`.
+ */
+kvb_status kvb_pool_report_text(const kvb_pool *pool,
+                                char *text,
+                                size_t capacity,
+                                size_t *length);
+
+/* ---------------------------------------------------------------------------
+ * What a thread keeps for its calls, and the upkeep of what is findable.
+ */
+
+/**
+ * Makes a worker. Registries have their own; this is for calls to the pool itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_worker_destroy`. Threads: any. O(blocks / 64).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_worker_create(const kvb_pool *pool, kvb_worker **out, kvb_error *error);
+
+/**
+ * Gives a worker back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_worker_destroy(kvb_worker *worker);
+
+/**
+ * Frees up to `blocks` idle blocks in the order of reclaim, and tells how many. Reservations stand.
+ *
+ * Threads: any, each with a worker of its own. O(blocks). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_evict(const kvb_pool *pool,
+                          kvb_worker *worker,
+                          size_t blocks,
+                          size_t *out,
+                          kvb_error *error);
+
+/**
+ * Makes every block of a namespace unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
+ * NULL for `space` is the bare model's namespace; `kvb_pool_clear_all` clears every one.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates.
+ * Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `space`, `out`, `error`.
+ */
+kvb_status kvb_pool_clear(const kvb_pool *pool,
+                          kvb_worker *worker,
+                          const kvb_namespace *space,
+                          size_t *out,
+                          kvb_error *error);
+
+/**
+ * Makes every block unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
+ *
+ * As `kvb_pool_clear`.
+ */
+kvb_status kvb_pool_clear_all(const kvb_pool *pool,
+                              kvb_worker *worker,
+                              size_t *out,
+                              kvb_error *error);
+
+/**
+ * Makes one published block and all below it unfindable, because its content is bad, and tells how many blocks became free. Held ones
+ * stay valid for their owners; `kvb_seqs_invalidate` also tells who has it.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors: `KVB_ERR_NOT_PUBLISHED`,
+ * `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_invalidate(const kvb_pool *pool,
+                               kvb_worker *worker,
+                               uint32_t block,
+                               size_t *out,
+                               kvb_error *error);
+
+/**
+ * Does up to `steps` of the reclaimer's work beforehand and tells how many. Never needed, but keeps the longest call short.
+ *
+ * Threads: any, each with a worker of its own. O(steps). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_maintain(const kvb_pool *pool,
+                             kvb_worker *worker,
+                             size_t steps,
+                             size_t *out,
+                             kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * What is looked up, and what blocks contain.
+ */
+
+/** All whole blocks of the prompt may match, even if nothing is left to compute then; otherwise at least one position is left. */
+#define KVB_PROMPT_FULL_HIT 1
+
+/** What some positions contain. */
+typedef struct kvb_contents {
+    /** The tokens. */
+    const uint32_t *tokens;
+    /** How many. */
+    size_t token_count;
+    /** One for each block that these tokens complete, or NULL. */
+    const kvb_extra_key *extra;
+    /** How many. */
+    size_t extra_count;
+    /** Your own chain key for each of these blocks, or NULL to have them hashed. */
+    const uint64_t *keys;
+    /** How many. */
+    size_t key_count;
+} kvb_contents;
+
+/* ---------------------------------------------------------------------------
+ * The caller's functions for memory and for the end of the process.
+ */
+
 /** Functions of the caller's that the library uses instead of its own. What is NULL stays the library's own. */
 typedef struct kvb_hooks {
     /** `sizeof(kvb_hooks)`. */
@@ -374,6 +694,44 @@ typedef struct kvb_hooks {
     void *user;
 } kvb_hooks;
 
+/**
+ * Sets the functions that the library uses for memory and panics, for the whole process; NULL sets its own again (`malloc` and `free`,
+ * a line on standard error). To be called before anything is created.
+ *
+ * Ownership: the struct is copied; the functions and `user` must stay. Threads: no other call may run meanwhile. O(1).
+ * Errors: `KVB_ERR_IN_USE` if an object of the library lives; `KVB_ERR_INVALID` if only one of `alloc` and `free` is given;
+ * `KVB_ERR_STRUCT_SIZE`.
+ */
+kvb_status kvb_set_hooks(const kvb_hooks *hooks);
+
+/* ---------------------------------------------------------------------------
+ * Admission: all of what a request needs, or nothing.
+ */
+
+/** Nothing is set aside: an append that needs a block may be refused, and you preempt, wait, or end the request. */
+#define KVB_GROWTH_ON_DEMAND 0
+
+/** At most `growth_amount` positions beyond the prompt, and room for all of them is set aside: an append within never fails. */
+#define KVB_GROWTH_CAP 1
+
+/**
+ * `growth_amount` blocks are set aside; appends draw on them, and at block borders they are made up to that number again where
+ * there is room. An append fails only if these and what is available do not cover it.
+ */
+#define KVB_GROWTH_AHEAD 2
+
+/**
+ * The need is held against the capacity as if nothing were shared: tables and promises of the whole registry must fit. Otherwise a
+ * shared block counts once.
+ */
+#define KVB_ADMIT_CONSERVATIVE 1
+
+/** Its blocks are not published: nobody else will find them. */
+#define KVB_ADMIT_UNPUBLISHED 2
+
+/** It returns after a preemption: its hits are counted apart. */
+#define KVB_ADMIT_RETURNING 4
+
 /** A request. All zero but `struct_size` and `prompt` is a good choice. */
 typedef struct kvb_admit {
     /** `sizeof(kvb_admit)`. */
@@ -381,7 +739,7 @@ typedef struct kvb_admit {
     /** `KVB_ADMIT_*`, or 0. */
     uint32_t flags;
     /** What is to be computed. */
-    struct kvb_prompt prompt;
+    kvb_prompt prompt;
     /** `KVB_GROWTH_*`: what it is promised beyond the prompt. */
     uint32_t growth;
     /** 0. */
@@ -391,6 +749,26 @@ typedef struct kvb_admit {
     /** Your name for it: see `kvb_seqs_find`. */
     uint64_t label;
 } kvb_admit;
+
+/**
+ * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
+ * sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
+ * different pools differ, too.
+ */
+typedef struct kvb_handle {
+    /** `epoch << 24 | slot`. All ones name no sequence. */
+    uint64_t bits;
+} kvb_handle;
+
+/** An admitted sequence. */
+typedef struct kvb_admitted {
+    /** Its name from now on. */
+    kvb_handle seq;
+    /** Positions that were found: compute from there on. */
+    size_t hit;
+    /** Blocks that were taken for the rest, on the shard that took the fewest: the last ones of its table. */
+    size_t fresh;
+} kvb_admitted;
 
 /** What an admission takes on one shard, in blocks. It must have `hit_idle + fresh + promised` available above the watermark. */
 typedef struct kvb_cost {
@@ -407,34 +785,132 @@ typedef struct kvb_cost {
 } kvb_cost;
 
 /**
- * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
- * sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
- * different pools differ, too.
+ * How many positions of a prompt are findable on every shard at this instant. Changes nothing, not even the order of reclaim.
+ *
+ * Threads: the registry's. O(blocks found) a shard. Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY` (with extra keys only).
+ * NULL: only `error`.
  */
-typedef struct kvb_handle {
-    /** `epoch << 24 | slot`. All ones name no sequence. */
-    uint64_t bits;
-} kvb_handle;
+kvb_status kvb_seqs_probe(const kvb_seqs *seqs,
+                          const kvb_prompt *prompt,
+                          size_t *positions,
+                          kvb_error *error);
 
-/** An admitted sequence. */
-typedef struct kvb_admitted {
-    /** Its name from now on. */
-    struct kvb_handle seq;
-    /** Positions that were found: compute from there on. */
-    size_t hit;
-    /** Blocks that were taken for the rest, on the shard that took the fewest: the last ones of its table. */
-    size_t fresh;
-} kvb_admitted;
+/**
+ * What `kvb_seqs_admit` would take on each shard at this instant, or the refusal that it would give. Changes nothing.
+ *
+ * Ownership: `costs` has room for one a shard, or is NULL. Threads: the registry's. O(blocks found) a shard; with a conservative budget a
+ * look at every slot. Errors: as `kvb_seqs_admit`. NULL: `costs`, `error`.
+ */
+kvb_status kvb_seqs_check(const kvb_seqs *seqs,
+                          const kvb_admit *request,
+                          kvb_cost *costs,
+                          kvb_error *error);
 
-/** Somebody who holds blocks or credits. */
-typedef struct kvb_holder {
-    /** `KVB_HOLDER_*`. */
-    uint32_t kind;
-    /** 0. */
-    uint32_t reserved;
-    /** The object. */
-    const void *object;
-} kvb_holder;
+/**
+ * Admits a sequence on every shard: holds what is found of its prompt, takes blocks for the rest, and sets aside what it is promised;
+ * all of it or nothing. All positions of the prompt are appended and known then, and those found are computed; tell the others with
+ * `kvb_seqs_computed`.
+ *
+ * Ownership: nothing that `request` points to is kept. Threads: the registry's. O(blocks); allocates only for sequences longer than
+ * `kvb_seqs_config.positions`, and with extra keys. Errors, after which nothing has changed: `KVB_ERR_NEVER_FITS` (waiting cannot help),
+ * `KVB_ERR_SHORTFALL`, `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY`, `KVB_ERR_INVALID`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_admit(kvb_seqs *seqs,
+                          const kvb_admit *request,
+                          kvb_admitted *out,
+                          kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Recounting everything.
+ */
+
+/**
+ * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
+ * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
+ * rest only: no other thread may use the pools meanwhile.
+ *
+ * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
+ * named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.
+ */
+kvb_status kvb_seqs_audit(const kvb_seqs *seqs,
+                          const kvb_holder *others,
+                          size_t count,
+                          kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Shortening, branching, and blocks whose content was findable already.
+ */
+
+/**
+ * Keeps the first `positions` positions of a sequence on every shard and gives the blocks behind them back: drafts that were rejected,
+ * a conversation that is edited. If the end then lies in a published block, its next append needs a block for a copy, which is set aside
+ * by this call.
+ *
+ * Threads: the registry's. O(blocks given back). Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`;
+ * `KVB_ERR_SHORTFALL`, only where the end lies in a published block; `KVB_ERR_LOADING`, `KVB_ERR_LEAVING`, `KVB_ERR_UNCOMMITTED`,
+ * `KVB_ERR_MOVED`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_truncate(kvb_seqs *seqs,
+                             kvb_handle seq,
+                             size_t positions,
+                             kvb_error *error);
+
+/**
+ * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
+ * fence.
+ *
+ * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_truncate_after(kvb_seqs *seqs,
+                                   kvb_handle seq,
+                                   size_t positions,
+                                   kvb_lanes *lanes,
+                                   uint64_t fence,
+                                   kvb_error *error);
+
+/**
+ * Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its
+ * label and its remaining promise; whoever appends into a shared block first gets a copy.
+ *
+ * Ownership: `children` has room for `count`; its contents are of use on success only. Threads: the registry's. O(blocks) a branch; allocates as
+ * `kvb_seqs_admit`. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`,
+ * `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`,
+ * `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: no children, `error`.
+ */
+kvb_status kvb_seqs_fork(kvb_seqs *seqs,
+                         kvb_handle parent,
+                         kvb_handle *children,
+                         size_t count,
+                         kvb_error *error);
+
+/**
+ * Where a sequence has blocks whose content was findable already, puts the findable ones into its table on every shard and frees its own.
+ * Nothing may touch these any more. `*blocks` is how many.
+ *
+ * Threads: the registry's. O(blocks). Errors: `KVB_ERR_STALE`. NULL: `blocks`, `error`.
+ */
+kvb_status kvb_seqs_adopt_duplicates(kvb_seqs *seqs,
+                                     kvb_handle seq,
+                                     size_t *blocks,
+                                     kvb_error *error);
+
+/**
+ * As `kvb_seqs_adopt_duplicates`, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's
+ * lane has passed the fence.
+ *
+ * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
+ */
+kvb_status kvb_seqs_adopt_duplicates_after(kvb_seqs *seqs,
+                                           kvb_handle seq,
+                                           kvb_lanes *lanes,
+                                           uint64_t fence,
+                                           size_t *blocks,
+                                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Making registries.
+ */
 
 /** What a registry is made with. All zero but `struct_size` and `max_sequences` is a good choice. */
 typedef struct kvb_seqs_config {
@@ -453,10 +929,25 @@ typedef struct kvb_seqs_config {
      */
     size_t positions;
     /** How the content of blocks is laid out, which transfers are held against: NULL, or one for each shard. */
-    const struct kvb_format *const *formats;
+    const kvb_format *const *formats;
     /** How many: 0, or one for each shard. */
     size_t format_count;
 } kvb_seqs_config;
+
+/**
+ * Makes a registry over some pools, each of which is a shard that must hold every sequence: one, or the stages of a pipeline. Pools of one
+ * registry have blocks of one size and different `shard` names; at most `KVB_MAX_SHARDS`. Many registries may share pools.
+ *
+ * Ownership: the registry keeps the pools; `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: any. O(max_sequences) a
+ * shard. Errors: `KVB_ERR_NO_SEQUENCES`, `KVB_ERR_TOO_MANY_SLOTS`, `KVB_ERR_WATERMARK`, `KVB_ERR_FORMAT`, `KVB_ERR_NO_SHARDS`,
+ * `KVB_ERR_TOO_MANY_SHARDS`, `KVB_ERR_SAME_SHARD`, `KVB_ERR_BLOCK_SIZE`, `KVB_ERR_LENGTH_MISMATCH` (formats), `KVB_ERR_NO_MEMORY`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_create(const kvb_pool *const *pools,
+                           size_t pool_count,
+                           const kvb_seqs_config *config,
+                           kvb_seqs **out,
+                           kvb_error *error);
 
 /** What one rank has. */
 typedef struct kvb_rank {
@@ -470,26 +961,251 @@ typedef struct kvb_rank {
     size_t max_blocks;
 } kvb_rank;
 
-/** What some positions contain. */
-typedef struct kvb_contents {
-    /** The tokens. */
-    const uint32_t *tokens;
-    /** How many. */
-    size_t token_count;
-    /** One for each block that these tokens complete, or NULL. */
-    const struct kvb_extra_key *extra;
-    /** How many. */
-    size_t extra_count;
-    /** Your own chain key for each of these blocks, or NULL to have them hashed. */
-    const uint64_t *keys;
-    /** How many. */
-    size_t key_count;
-} kvb_contents;
+/**
+ * Makes a registry over ranks in lockstep, which hold every sequence under the same block ids: one pool with as many blocks as the
+ * smallest rank, named after it. Of `pool`, `blocks`, `max_blocks` and `shard` are not looked at. What larger ranks have beyond the
+ * smallest is stranded.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: any. O(blocks + max_sequences).
+ * Errors: as `kvb_pool_create` and `kvb_seqs_create`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_create_lockstep(const kvb_rank *ranks,
+                                    size_t rank_count,
+                                    const kvb_pool_config *pool,
+                                    const kvb_seqs_config *config,
+                                    kvb_seqs **out,
+                                    kvb_error *error);
+
+/**
+ * Makes another registry over the same shards, for another scheduler thread. Each shard keeps its format: `config->formats` is not looked
+ * at.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: the given registry's. O(max_sequences) a shard.
+ * Errors: as `kvb_seqs_create`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_create_another(const kvb_seqs *seqs,
+                                   const kvb_seqs_config *config,
+                                   kvb_seqs **out,
+                                   kvb_error *error);
+
+/**
+ * Ends every sequence and the registry. What copies and imports under way hold goes with it, so the engine must be done with its blocks:
+ * otherwise `kvb_seqs_close_after`.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks held). NULL: nothing happens.
+ */
+void kvb_seqs_destroy(kvb_seqs *seqs);
+
+/** Most shards of one registry. Ranks in lockstep may be more. */
+#define KVB_MAX_SHARDS 16
+
+/* ---------------------------------------------------------------------------
+ * More blocks, or fewer, on every shard while they serve.
+ */
+
+/**
+ * Gives every rank, or every shard's pool, `blocks` more. As `kvb_pool_grow`, on all or on none.
+ *
+ * Threads: the registry's. NULL: only `error`.
+ */
+kvb_status kvb_seqs_grow(kvb_seqs *seqs, size_t blocks, kvb_error *error);
+
+/**
+ * Takes the upper `blocks` of every rank, or of every shard's pool, out of service. As `kvb_pool_shrink`, on all or on none; what is held
+ * drains, and 0 collects what did not go by itself.
+ *
+ * Threads: the registry's. NULL: only `error`.
+ */
+kvb_status kvb_seqs_shrink(kvb_seqs *seqs,
+                           size_t blocks,
+                           kvb_error *error);
+
+/**
+ * Gives one rank in lockstep, or one shard's pool, another number of blocks. What larger ranks have beyond the smallest is stranded.
+ *
+ * Threads: the registry's. Errors: as `kvb_pool_grow` and `kvb_pool_shrink`; `KVB_ERR_OUT_OF_RANGE`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_resize_rank(kvb_seqs *seqs,
+                                size_t at,
+                                size_t blocks,
+                                kvb_error *error);
+
+/**
+ * Blocks above the limit that are not offline yet, over all shards.
+ *
+ * Threads: the registry's. O(max_blocks). NULL: 0.
+ */
+size_t kvb_seqs_draining(const kvb_seqs *seqs);
+
+/* ---------------------------------------------------------------------------
+ * The end of a sequence, now or after a fence, or of its time in one registry.
+ */
+
+/**
+ * Ends sequences on every shard: what is published stays findable as long as nobody needs the room, the rest is free.
+ *
+ * Threads: the registry's. O(blocks), no allocation. Errors: `KVB_ERR_STALE`: one or more handles name nothing, or were given twice; the
+ * others are done. NULL: an empty list.
+ */
+kvb_status kvb_seqs_release(kvb_seqs *seqs,
+                            const kvb_handle *handles,
+                            size_t count);
+
+/**
+ * Ends sequences that will come back: as `kvb_seqs_release`, and counted. Admit them again with all their tokens and
+ * `KVB_ADMIT_RETURNING`.
+ */
+kvb_status kvb_seqs_preempt(kvb_seqs *seqs, const kvb_handle *handles, size_t count);
+
+/**
+ * Ends a sequence whose blocks a device or a peer may still touch: each shard's are quarantined until its lane has passed the fence.
+ *
+ * Threads: the registry's and the lanes'. O(blocks); allocates for the lane's lists, which are used again. Errors, after which nothing
+ * has changed: `KVB_ERR_STALE`, `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_release_after(kvb_seqs *seqs,
+                                  kvb_handle seq,
+                                  kvb_lanes *lanes,
+                                  uint64_t fence,
+                                  kvb_error *error);
+
+/** Ends a sequence that will come back, when each shard's lane has passed the fence: as `kvb_seqs_release_after`, and counted. */
+kvb_status kvb_seqs_preempt_after(kvb_seqs *seqs,
+                                  kvb_handle seq,
+                                  kvb_lanes *lanes,
+                                  uint64_t fence,
+                                  kvb_error *error);
+
+/**
+ * Ends every sequence and the registry, and what copies under way hold, when each shard's lane has passed the fence.
+ *
+ * Ownership: on success `seqs` is gone; otherwise it is as it was. Threads: no other call may use it meanwhile. O(blocks held);
+ * allocates. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_close_after(kvb_seqs *seqs,
+                                kvb_lanes *lanes,
+                                uint64_t fence,
+                                kvb_error *error);
+
+/** A sequence between two registries, with all that it holds on every shard. */
+typedef struct kvb_detached kvb_detached;
+
+/**
+ * Takes a sequence out of a registry, to be attached to another one over the same shards.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_seqs_attach` or `kvb_detached_destroy`. Threads: the registry's. O(1) a
+ * shard; allocates. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_COPY_PENDING`, `KVB_ERR_LOADING`,
+ * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_detach(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           kvb_detached **out,
+                           kvb_error *error);
+
+/**
+ * Takes a detached sequence in on every shard and names it anew.
+ *
+ * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: the registry's. O(1) a shard.
+ * Errors: `KVB_ERR_WRONG_POOL` (other shards), `KVB_ERR_TOO_MANY_SEQUENCES`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_attach(kvb_seqs *seqs,
+                           kvb_detached *detached,
+                           kvb_handle *out,
+                           kvb_error *error);
+
+/**
+ * Ends a detached sequence when each shard's lane has passed the fence.
+ *
+ * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: its own and the lanes'. O(blocks); allocates for the
+ * lane's lists. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_detached_release_after(kvb_detached *detached,
+                                      kvb_lanes *lanes,
+                                      uint64_t fence,
+                                      kvb_error *error);
+
+/**
+ * Ends a detached sequence.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_detached_destroy(kvb_detached *detached);
+
+/* ---------------------------------------------------------------------------
+ * Names of sequences.
+ */
+
+/**
+ * The slot of a handle: below the registry's `max_sequences`, so an index for what you keep beside it.
+ *
+ * Threads: any. O(1).
+ */
+uint32_t kvb_handle_slot(kvb_handle handle);
+
+/**
+ * The epoch of a handle: which sequence of the pool it was, counted through all of its registries.
+ *
+ * Threads: any. O(1).
+ */
+uint64_t kvb_handle_epoch(kvb_handle handle);
+
+/**
+ * Finds the latest sequence of each label. A label without one gets a handle that names no sequence, and the call answers
+ * `KVB_ERR_STALE` after it has looked for all of them.
+ *
+ * Ownership: `out` has room for `count`. Threads: the registry's. O(1) a label, no allocation. Errors: `KVB_ERR_STALE`.
+ * NULL: lists of 0.
+ */
+kvb_status kvb_seqs_find(const kvb_seqs *seqs,
+                         const uint64_t *labels,
+                         size_t count,
+                         kvb_handle *out);
+
+/**
+ * Lists the sequences that live, by slot, or those of one label, the latest first: the first `capacity` of them. `*count` is how many
+ * there are. `label` points to the label, or is NULL for all.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: the registry's. O(max_sequences), or O(sequences of the label); no allocation.
+ * Errors: none but those of pointers. NULL: `label`; `out` if `capacity` is 0.
+ */
+kvb_status kvb_seqs_list(const kvb_seqs *seqs,
+                         const uint64_t *label,
+                         kvb_handle *out,
+                         size_t capacity,
+                         size_t *count);
+
+/* ---------------------------------------------------------------------------
+ * Telling what positions are, and that they are computed.
+ */
+
+/**
+ * Says which tokens the positions from `at` on are. Blocks that are full, known and computed are published.
+ *
+ * Ownership: nothing that `contents` points to is kept. Threads: the registry's. O(tokens); allocates as `kvb_seqs_admit`. Errors, after
+ * which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_NOT_NEXT`, `KVB_ERR_BEYOND` (not appended), `KVB_ERR_LENGTH_MISMATCH`,
+ * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_tokens(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           size_t at,
+                           const kvb_contents *contents,
+                           kvb_error *error);
+
+/**
+ * Says that K/V of the first `positions` positions is written on every shard. Blocks that are full, known and computed are published.
+ *
+ * Threads: the registry's. O(blocks published). Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`,
+ * `KVB_ERR_LOADING`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_computed(kvb_seqs *seqs,
+                             kvb_handle seq,
+                             size_t positions,
+                             kvb_error *error);
 
 /** What a step did for a sequence. */
 typedef struct kvb_progress {
     /** Which sequence. */
-    struct kvb_handle seq;
+    kvb_handle seq;
     /** The position of the first token. */
     size_t at;
     /** What the positions from there on are. */
@@ -519,6 +1235,19 @@ typedef struct kvb_failure {
 } kvb_failure;
 
 /**
+ * Tells tokens, and then what is computed, of each sequence of a batch: `kvb_seqs_tokens` and `kvb_seqs_computed` in one call. An item that
+ * fails does not touch the others; of one whose tokens were told before its `computed` was refused the tokens stay told.
+ *
+ * Ownership: `failures` is NULL or has room for `count`; the first `*failure_count` are written. Threads: the registry's.
+ * O(tokens + blocks published). Errors: `KVB_ERR_PARTIAL`, the others are done. NULL: an empty batch, `failures`, `failure_count`.
+ */
+kvb_status kvb_seqs_advance(kvb_seqs *seqs,
+                            const kvb_progress *batch,
+                            size_t count,
+                            kvb_failure *failures,
+                            size_t *failure_count);
+
+/**
  * A copy that you have to make before its destination is written to or read: the first `positions` of `src` go to `dst`, on one shard.
  * Both blocks stay held until it is given to `kvb_seqs_copied`, whatever becomes of the sequences.
  */
@@ -532,6 +1261,71 @@ typedef struct kvb_copy {
     /** Names the copy. */
     uint64_t ticket;
 } kvb_copy;
+
+/**
+ * Says that copies on a shard have been made: those of a step's lists for that shard. Each of them gives its references back.
+ *
+ * Threads: the registry's. O(1) a copy, O(depth) where its source was published. Errors: `KVB_ERR_STALE`: one or more were given back
+ * already, or are another shard's or registry's; the others are done. NULL: an empty list.
+ */
+kvb_status kvb_seqs_copied(kvb_seqs *seqs,
+                           size_t shard,
+                           const kvb_copy *copies,
+                           size_t count);
+
+/* ---------------------------------------------------------------------------
+ * Reading sequences: their watermarks, their block tables, their slots.
+ */
+
+/**
+ * Shards that have a table of their own: 1 for ranks in lockstep.
+ *
+ * Threads: the registry's. O(1). NULL: 0.
+ */
+size_t kvb_seqs_shards(const kvb_seqs *seqs);
+
+/**
+ * Shards, or ranks in lockstep.
+ *
+ * Threads: the registry's. O(1). NULL: 0.
+ */
+size_t kvb_seqs_width(const kvb_seqs *seqs);
+
+/**
+ * Sequences that live.
+ *
+ * Threads: the registry's. O(1). NULL: 0.
+ */
+size_t kvb_seqs_count(const kvb_seqs *seqs);
+
+/**
+ * Sequences that can live at once.
+ *
+ * Threads: the registry's. O(1). NULL: 0.
+ */
+size_t kvb_seqs_max(const kvb_seqs *seqs);
+
+/**
+ * Blocks that an admission can have at this instant, on the shard that has the fewest: available above the watermark.
+ *
+ * Threads: the registry's. O(shards). NULL: 0.
+ */
+size_t kvb_seqs_free(const kvb_seqs *seqs);
+
+/**
+ * Blocks that one sequence can ever have, on the shard that has the fewest: capacity above the watermark.
+ *
+ * Threads: the registry's. O(shards). NULL: 0.
+ */
+size_t kvb_seqs_largest(const kvb_seqs *seqs);
+
+/**
+ * The pool of a shard, or NULL if there is no such.
+ *
+ * Ownership: the registry's, as long as it lives. Threads: the registry's; the pool's own calls from any. O(1). NULL: NULL.
+ */
+const kvb_pool *kvb_seqs_pool(const kvb_seqs *seqs,
+                                     size_t shard);
 
 /**
  * A sequence at one instant. Positions and watermarks are the same on all shards; `published`, `blocks` and `promised` are those of the
@@ -559,6 +1353,109 @@ typedef struct kvb_state {
     /** Blocks set aside: for growth, and for the copy of a shared end. */
     size_t promised;
 } kvb_state;
+
+/**
+ * Reads a sequence's figures.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(shards).
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_state(const kvb_seqs *seqs, kvb_handle seq, kvb_state *out);
+
+/**
+ * Lends the block table of a sequence on one shard, as kernels take it.
+ *
+ * Ownership: the registry's, until the next call that changes the sequence. Threads: the registry's. O(1).
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_table(const kvb_seqs *seqs,
+                              size_t shard,
+                              kvb_handle seq,
+                              const int32_t **table,
+                              size_t *count);
+
+/**
+ * Writes the block tables of a batch of sequences on one shard to the starts of rows of `stride` entries, as kernels take them, and
+ * their lengths to `lengths`. Entries behind a table stay as they are. All tables fit, or nothing is written. Nothing of them is dirty
+ * then: see `kvb_seqs_get_dirty`.
+ *
+ * Ownership: `rows` has room for `count * stride`, `lengths` for `count` or is NULL. Threads: the registry's. O(entries).
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_TOO_SHORT` (a table is longer than `stride`), `KVB_ERR_OUT_OF_RANGE`.
+ * NULL: an empty batch, `lengths`, `error`.
+ */
+kvb_status kvb_seqs_copy_tables(kvb_seqs *seqs,
+                                size_t shard,
+                                const kvb_handle *handles,
+                                size_t count,
+                                int32_t *rows,
+                                size_t stride,
+                                size_t *lengths,
+                                kvb_error *error);
+
+/**
+ * Entries of a sequence's block table on one shard that are new or others since it was copied: `*count` of them from `*first` on, up to its
+ * end. A table that became shorter has none.
+ *
+ * Threads: the registry's. O(1). Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_dirty(const kvb_seqs *seqs,
+                              size_t shard,
+                              kvb_handle seq,
+                              size_t *first,
+                              size_t *count);
+
+/**
+ * Writes the slots of `count` positions of a sequence on one shard from `first` on: `block * block_size + offset`, for a chunk of a
+ * prompt for instance.
+ *
+ * Ownership: `out` has room for `count`. Threads: the registry's. O(count). Errors: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`,
+ * `KVB_ERR_OUT_OF_RANGE`. NULL: no positions, `error`.
+ */
+kvb_status kvb_seqs_get_slots(const kvb_seqs *seqs,
+                              size_t shard,
+                              kvb_handle seq,
+                              size_t first,
+                              size_t count,
+                              int64_t *out,
+                              kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Content that turned out bad.
+ */
+
+/**
+ * Takes back one block of a shard, because its content is bad, and all that is built on it: it is found no more, and each sequence of this
+ * registry that has it is computed only up to there, on every shard. `*count` is how many these are, of which the first `capacity` are
+ * written: renew each, and compute it from there on. Other registries have to be asked, too.
+ *
+ * Threads: the registry's. A few passes over all blocks; allocates. Errors, after which nothing has changed: `KVB_ERR_NO_SUCH_BLOCK`,
+ * `KVB_ERR_NOT_PUBLISHED` (nobody here has it either), `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`.
+ * NULL: `affected` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_seqs_invalidate(kvb_seqs *seqs,
+                               size_t shard,
+                               uint32_t block,
+                               kvb_handle *affected,
+                               size_t capacity,
+                               size_t *count,
+                               kvb_error *error);
+
+/** What a step filled, for each shard. Kept by you, so that its lists are made once. One thread at a time may use it. */
+typedef struct kvb_step kvb_step;
+
+/**
+ * Gives a sequence blocks of its own on every shard from where it is not computed on, in place of those that others have or had.
+ *
+ * Threads: the registry's. O(blocks); allocates as `kvb_seqs_append`. Errors: as `kvb_seqs_append`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_renew(kvb_seqs *seqs,
+                          kvb_handle seq,
+                          kvb_step *step,
+                          kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * The figures of an instance and of its shards.
+ */
 
 /**
  * The figures of an instance at one look: of the shard that binds the others.
@@ -599,6 +1496,20 @@ typedef struct kvb_seqs_report {
     /** Blocks of all ranks that no sequence can use. */
     uint64_t stranded;
 } kvb_seqs_report;
+
+/** What one rank, or one shard, has for an instance: `usable + stranded = blocks`. */
+typedef struct kvb_rank_report {
+    /** `sizeof(kvb_rank_report)`. */
+    uint32_t struct_size;
+    /** Which. */
+    uint32_t shard;
+    /** Blocks that its memory has room for. */
+    uint64_t blocks;
+    /** Blocks of them that sequences can use. */
+    uint64_t usable;
+    /** Blocks of them that they can't, as another rank has none beside them. */
+    uint64_t stranded;
+} kvb_rank_report;
 
 /** Lookups of admitted prompts, in token positions. Refused admissions are none. */
 typedef struct kvb_hits {
@@ -656,9 +1567,9 @@ typedef struct kvb_registry_report {
     /** Blocks that admissions leave available. */
     uint64_t watermark;
     /** Lookups of first admissions. */
-    struct kvb_hits first;
+    kvb_hits first;
     /** Lookups of sequences that came back after a preemption. */
-    struct kvb_hits returned;
+    kvb_hits returned;
     /** Sequences that were preempted. */
     uint64_t preemptions;
     /** Calls of `step`, `append` and `ensure` that were refused for want of blocks, now or for ever; counted in `pool`, too. */
@@ -675,24 +1586,53 @@ typedef struct kvb_registry_report {
     uint64_t publishing_ended;
 } kvb_registry_report;
 
-/** What one rank, or one shard, has for an instance: `usable + stranded = blocks`. */
-typedef struct kvb_rank_report {
-    /** `sizeof(kvb_rank_report)`. */
-    uint32_t struct_size;
-    /** Which. */
-    uint32_t shard;
-    /** Blocks that its memory has room for. */
-    uint64_t blocks;
-    /** Blocks of them that sequences can use. */
-    uint64_t usable;
-    /** Blocks of them that they can't, as another rank has none beside them. */
-    uint64_t stranded;
-} kvb_rank_report;
+/**
+ * Reads the figures of an instance.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(max_blocks + table entries);
+ * allocates. Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_report(const kvb_seqs *seqs,
+                               kvb_seqs_report *out);
+
+/**
+ * Reads the figures of a registry on one shard, which is below `kvb_seqs_shards`. Those of its pool: `kvb_seqs_pool`.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(max_blocks + table entries);
+ * allocates. Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_shard_report(const kvb_seqs *seqs,
+                                     size_t shard,
+                                     kvb_registry_report *out);
+
+/**
+ * Reads what one rank has for an instance in lockstep, or one shard of a split one; `at` is below `kvb_seqs_width`.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(1).
+ * Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+ */
+kvb_status kvb_seqs_get_rank_report(const kvb_seqs *seqs, size_t at, kvb_rank_report *out);
+
+/**
+ * Writes the figures of an instance and of all its shards for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes.
+ * `*length` is what all of it takes without the zero: where that is not below `capacity` the text was cut off.
+ *
+ * Threads: the registry's. O(max_blocks + table entries); allocates. Errors: `KVB_ERR_NO_MEMORY`. NULL: `text` if `capacity` is 0;
+ * `length`.
+ */
+kvb_status kvb_seqs_report_text(const kvb_seqs *seqs,
+                                char *text,
+                                size_t capacity,
+                                size_t *length);
+
+/* ---------------------------------------------------------------------------
+ * Growth: a decode step for a whole batch is one call.
+ */
 
 /** Positions to append to a sequence. */
 typedef struct kvb_append {
     /** Which sequence. */
-    struct kvb_handle seq;
+    kvb_handle seq;
     /** How many. */
     size_t positions;
 } kvb_append;
@@ -718,14 +1658,128 @@ typedef struct kvb_step_lists {
     /** How many. */
     size_t fresh_count;
     /** Copies to be made before the step writes. */
-    const struct kvb_copy *copies;
+    const kvb_copy *copies;
     /** How many. */
     size_t copy_count;
     /** Entries of block tables that changed. */
-    const struct kvb_change *changes;
+    const kvb_change *changes;
     /** How many. */
     size_t change_count;
 } kvb_step_lists;
+
+/**
+ * Makes a step with room for a batch of `sequences`, `positions` of them in all (256 sequences decode 256 positions a step); larger ones
+ * make more when they come, and keep it.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_step_destroy`. Threads: the registry's. O(positions) a shard.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_step_create(const kvb_seqs *seqs,
+                           size_t sequences,
+                           size_t positions,
+                           kvb_step **out);
+
+/**
+ * Gives a step back. Copies that it told of stay to be made.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_step_destroy(kvb_step *step);
+
+/**
+ * Appends positions to each sequence of a batch on every shard, in this order, and tells in `step` what is to be done. Who can't have its
+ * positions on one shard gets them on none, and does not touch the others: see `kvb_step_failures`.
+ *
+ * Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
+ * where the step has too little room, and for sequences longer than `kvb_seqs_config.positions`.
+ * Errors: `KVB_ERR_PARTIAL`, the others are done. After `KVB_ERR_NO_MEMORY` nothing is done. In `kvb_failure`: `KVB_ERR_STALE`,
+ * `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`, `KVB_ERR_CAP_REACHED`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`,
+ * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: an empty batch.
+ */
+kvb_status kvb_seqs_step(kvb_seqs *seqs,
+                         const kvb_append *batch,
+                         size_t count,
+                         kvb_step *step);
+
+/**
+ * Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's.
+ *
+ * NULL: only `error`.
+ */
+kvb_status kvb_seqs_append(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           size_t positions,
+                           kvb_step *step,
+                           kvb_error *error);
+
+/**
+ * Makes sure that a sequence has blocks for `positions` positions in all, without appending any: lookahead. As `kvb_seqs_append`.
+ *
+ * NULL: only `error`.
+ */
+kvb_status kvb_seqs_ensure(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           size_t positions,
+                           kvb_step *step,
+                           kvb_error *error);
+
+/**
+ * How many blocks an append would take beyond what is promised to the sequence, on the shard where that is the most, or the refusal that
+ * it would give. Changes nothing.
+ *
+ * Threads: the registry's. O(1) a shard. Errors: as `kvb_seqs_append`. NULL: `blocks`, `error`.
+ */
+kvb_status kvb_seqs_check_append(const kvb_seqs *seqs,
+                                 kvb_handle seq,
+                                 size_t positions,
+                                 size_t *blocks,
+                                 kvb_error *error);
+
+/**
+ * Lends what the last call that filled a step has to be done on one shard, which is below the registry's `kvb_seqs_shards`.
+ *
+ * Ownership: the lists are the step's, until the next call that fills it. Threads: the step's. O(1).
+ * Errors: `KVB_ERR_OUT_OF_RANGE`, also before the first use. NULL: neither.
+ */
+kvb_status kvb_step_get(const kvb_step *step,
+                        size_t shard,
+                        kvb_step_lists *out);
+
+/**
+ * Lends who got nothing in the last `kvb_seqs_step`, and why, in the order of the batch.
+ *
+ * Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). Errors: none but those of
+ * pointers. NULL: neither.
+ */
+kvb_status kvb_step_failures(const kvb_step *step,
+                             const kvb_failure **failures,
+                             size_t *count);
+
+/* ---------------------------------------------------------------------------
+ * Whom to preempt.
+ */
+
+/**
+ * Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
+ * whose end frees nothing that is needed. Changes nothing.
+ *
+ * Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
+ * 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
+ */
+kvb_status kvb_seqs_select_victims(const kvb_seqs *seqs,
+                                   const kvb_handle *order,
+                                   size_t count,
+                                   const size_t *need,
+                                   size_t need_count,
+                                   kvb_handle *victims,
+                                   size_t *victim_count,
+                                   uint32_t *enough,
+                                   kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * What a call answers: explicit numbers that are never used again for anything else, with a name and a sentence for each.
+ */
 
 /** Done. */
 #define KVB_OK 0
@@ -871,962 +1925,6 @@ typedef struct kvb_step_lists {
 /** An error that this version of the C API does not know. */
 #define KVB_ERR_UNKNOWN 999
 
-#ifdef __cplusplus
-extern "C" {
-#endif // __cplusplus
-
-/**
- * Says how blocks are laid out: positions of a block, a number of yours for the type of their elements, and the bytes of a block in each
- * plane (K and V of each layer, say).
- *
- * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_format_destroy`; nothing refers to it after the calls that
- * it is given to. Threads: any. O(planes). Errors: `KVB_ERR_LAYOUT`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_format_create(size_t block_size,
-                             uint32_t element,
-                             const uint64_t *plane_bytes,
-                             size_t plane_count,
-                             struct kvb_format **out,
-                             struct kvb_error *error);
-
-/**
- * Bytes of a block in all planes.
- *
- * Threads: any. O(planes). NULL: 0.
- */
-uint64_t kvb_format_block_bytes(const struct kvb_format *format);
-
-/**
- * Gives a format back.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_format_destroy(struct kvb_format *format);
-
-/**
- * Makes a lane for each shard of a registry.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(shards).
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
- */
-kvb_status kvb_seqs_lanes_create(const struct kvb_seqs *seqs, struct kvb_lanes **out);
-
-/**
- * Makes one lane for a pool, as shard 0 of the lanes.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
- * NULL: neither.
- */
-kvb_status kvb_pool_lanes_create(const struct kvb_pool *pool,
-                                 struct kvb_lanes **out);
-
-/**
- * The stream of a shard has passed a fence: all that waits for it or an earlier one is given back. `*blocks` is how many became free or
- * idle by it. An earlier fence than the last one changes nothing.
- *
- * Threads: the lanes'. O(blocks given back). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: `blocks`.
- */
-kvb_status kvb_lanes_complete(struct kvb_lanes *lanes,
-                              size_t shard,
-                              uint64_t fence,
-                              size_t *blocks);
-
-/**
- * References that wait on all shards: a block counts once for each release.
- *
- * Threads: the lanes'. O(references). NULL: 0.
- */
-size_t kvb_lanes_waiting(const struct kvb_lanes *lanes);
-
-/**
- * Gives the lanes back, and all that waits: the devices and peers must be done with it.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_lanes_destroy(struct kvb_lanes *lanes);
-
-/**
- * Makes a namespace of its parts. The bare model's is NULL wherever a namespace is asked for.
- *
- * Ownership: the bytes are copied; `*out` is the caller's, to be given to `kvb_namespace_destroy`; nothing refers to it after the calls
- * that it is given to. Threads: any. O(bytes). Errors: `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
- */
-kvb_status kvb_namespace_create(const struct kvb_namespace_parts *parts,
-                                struct kvb_namespace **out);
-
-/**
- * Gives a namespace back. What was admitted under it stays as it is.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_namespace_destroy(struct kvb_namespace *space);
-
-/**
- * Makes a pool with all of its bookkeeping: no later call makes it larger.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_pool_destroy`. Threads: any. O(max_blocks).
- * Errors: `KVB_ERR_NO_BLOCKS`, `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_MAX_BELOW_BLOCKS`, `KVB_ERR_BLOCK_SIZE`, `KVB_ERR_TOO_MANY_EVENTS`,
- * `KVB_ERR_INVALID`, `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
- */
-kvb_status kvb_pool_create(const struct kvb_pool_config *config,
-                           struct kvb_pool **out,
-                           struct kvb_error *error);
-
-/**
- * Lets go of a pool. Registries, workers, chains and whatever else was made of it keep it until they are destroyed, in any order.
- *
- * Threads: no other call may use this pointer meanwhile. NULL: nothing happens.
- */
-void kvb_pool_destroy(struct kvb_pool *pool);
-
-/**
- * The name of the pool's shard.
- *
- * Threads: any. O(1). NULL: 0.
- */
-uint32_t kvb_pool_shard(const struct kvb_pool *pool);
-
-/**
- * Token positions of a block.
- *
- * Threads: any. O(1). NULL: 0.
- */
-size_t kvb_pool_block_size(const struct kvb_pool *pool);
-
-/**
- * Blocks that are online: what one request can ever have.
- *
- * Threads: any. O(1). NULL: 0.
- */
-size_t kvb_pool_capacity(const struct kvb_pool *pool);
-
-/**
- * Blocks that are free or idle and promised to nobody, at this instant.
- *
- * Threads: any. O(1). NULL: 0.
- */
-size_t kvb_pool_available(const struct kvb_pool *pool);
-
-/**
- * Blocks that were promised and not taken, at this instant.
- *
- * Threads: any. O(1). NULL: 0.
- */
-size_t kvb_pool_reserved(const struct kvb_pool *pool);
-
-/**
- * Blocks that only fences hold, at this instant.
- *
- * Threads: any. O(1). NULL: 0.
- */
-size_t kvb_pool_quarantined(const struct kvb_pool *pool);
-
-/**
- * Whether so many blocks could be promised at this instant. Changes nothing.
- *
- * Threads: any. O(1). Errors: `KVB_ERR_NEVER_FITS`, `KVB_ERR_SHORTFALL`. NULL: only `error`.
- */
-kvb_status kvb_pool_check(const struct kvb_pool *pool, size_t blocks, struct kvb_error *error);
-
-/**
- * How much of a prompt is findable at this instant. Changes nothing, not even the order of reclaim.
- *
- * Threads: any. O(blocks found). Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY` (with extra keys only). NULL: only `error`.
- */
-kvb_status kvb_pool_probe(const struct kvb_pool *pool,
-                          const struct kvb_prompt *prompt,
-                          struct kvb_probe *out,
-                          struct kvb_error *error);
-
-/**
- * Brings the next `blocks` ids online, from the capacity on.
- *
- * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_pool_grow(const struct kvb_pool *pool,
-                         size_t blocks,
-                         struct kvb_resized *out,
-                         struct kvb_error *error);
-
-/**
- * Takes the `blocks` highest ids that are online out of service. The free and idle ones among them go at once, the held ones when they
- * are released; no block moves. The memory from the limit on may be given away when nothing is left draining. With 0 it collects
- * what did not go by itself.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors, after which nothing has changed:
- * `KVB_ERR_SHORTFALL` (reservations stand), `KVB_ERR_NOTHING_LEFT`, `KVB_ERR_IN_PROGRESS`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_pool_shrink(const struct kvb_pool *pool,
-                           struct kvb_worker *worker,
-                           size_t blocks,
-                           struct kvb_resized *out,
-                           struct kvb_error *error);
-
-/**
- * Reads the figures of a shard.
- *
- * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(max_blocks), no allocation.
- * Errors: `KVB_ERR_STRUCT_SIZE`. NULL: neither.
- */
-kvb_status kvb_pool_get_report(const struct kvb_pool *pool, struct kvb_pool_report *out);
-
-/**
- * Writes the figures of a shard for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes. `*length` is what all of
- * it takes without the zero: where that is not below `capacity` the text was cut off.
- *
- * Threads: any. O(max_blocks), no allocation. Errors: none but those of pointers. NULL: `text` if `capacity` is 0; `length`.
- */
-kvb_status kvb_pool_report_text(const struct kvb_pool *pool,
-                                char *text,
-                                size_t capacity,
-                                size_t *length);
-
-/**
- * Makes a worker. Registries have their own; this is for calls to the pool itself.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_worker_destroy`. Threads: any. O(blocks / 64).
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_worker_create(const struct kvb_pool *pool, struct kvb_worker **out, struct kvb_error *error);
-
-/**
- * Gives a worker back.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_worker_destroy(struct kvb_worker *worker);
-
-/**
- * Frees up to `blocks` idle blocks in the order of reclaim, and tells how many. Reservations stand.
- *
- * Threads: any, each with a worker of its own. O(blocks). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
- */
-kvb_status kvb_pool_evict(const struct kvb_pool *pool,
-                          struct kvb_worker *worker,
-                          size_t blocks,
-                          size_t *out,
-                          struct kvb_error *error);
-
-/**
- * Makes every block of a namespace unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
- * NULL for `space` is the bare model's namespace; `kvb_pool_clear_all` clears every one.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates.
- * Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `space`, `out`, `error`.
- */
-kvb_status kvb_pool_clear(const struct kvb_pool *pool,
-                          struct kvb_worker *worker,
-                          const struct kvb_namespace *space,
-                          size_t *out,
-                          struct kvb_error *error);
-
-/**
- * Makes every block unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
- *
- * As `kvb_pool_clear`.
- */
-kvb_status kvb_pool_clear_all(const struct kvb_pool *pool,
-                              struct kvb_worker *worker,
-                              size_t *out,
-                              struct kvb_error *error);
-
-/**
- * Makes one published block and all below it unfindable, because its content is bad, and tells how many blocks became free. Held ones
- * stay valid for their owners; `kvb_seqs_invalidate` also tells who has it.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors: `KVB_ERR_NOT_PUBLISHED`,
- * `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `out`, `error`.
- */
-kvb_status kvb_pool_invalidate(const struct kvb_pool *pool,
-                               struct kvb_worker *worker,
-                               uint32_t block,
-                               size_t *out,
-                               struct kvb_error *error);
-
-/**
- * Does up to `steps` of the reclaimer's work beforehand and tells how many. Never needed, but keeps the longest call short.
- *
- * Threads: any, each with a worker of its own. O(steps). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
- */
-kvb_status kvb_pool_maintain(const struct kvb_pool *pool,
-                             struct kvb_worker *worker,
-                             size_t steps,
-                             size_t *out,
-                             struct kvb_error *error);
-
-/**
- * Sets the functions that the library uses for memory and panics, for the whole process; NULL sets its own again (`malloc` and `free`,
- * a line on standard error). To be called before anything is created.
- *
- * Ownership: the struct is copied; the functions and `user` must stay. Threads: no other call may run meanwhile. O(1).
- * Errors: `KVB_ERR_IN_USE` if an object of the library lives; `KVB_ERR_INVALID` if only one of `alloc` and `free` is given;
- * `KVB_ERR_STRUCT_SIZE`.
- */
-kvb_status kvb_set_hooks(const struct kvb_hooks *hooks);
-
-/**
- * How many positions of a prompt are findable on every shard at this instant. Changes nothing, not even the order of reclaim.
- *
- * Threads: the registry's. O(blocks found) a shard. Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY` (with extra keys only).
- * NULL: only `error`.
- */
-kvb_status kvb_seqs_probe(const struct kvb_seqs *seqs,
-                          const struct kvb_prompt *prompt,
-                          size_t *positions,
-                          struct kvb_error *error);
-
-/**
- * What `kvb_seqs_admit` would take on each shard at this instant, or the refusal that it would give. Changes nothing.
- *
- * Ownership: `costs` has room for one a shard, or is NULL. Threads: the registry's. O(blocks found) a shard; with a conservative budget a
- * look at every slot. Errors: as `kvb_seqs_admit`. NULL: `costs`, `error`.
- */
-kvb_status kvb_seqs_check(const struct kvb_seqs *seqs,
-                          const struct kvb_admit *request,
-                          struct kvb_cost *costs,
-                          struct kvb_error *error);
-
-/**
- * Admits a sequence on every shard: holds what is found of its prompt, takes blocks for the rest, and sets aside what it is promised;
- * all of it or nothing. All positions of the prompt are appended and known then, and those found are computed; tell the others with
- * `kvb_seqs_computed`.
- *
- * Ownership: nothing that `request` points to is kept. Threads: the registry's. O(blocks); allocates only for sequences longer than
- * `kvb_seqs_config.positions`, and with extra keys. Errors, after which nothing has changed: `KVB_ERR_NEVER_FITS` (waiting cannot help),
- * `KVB_ERR_SHORTFALL`, `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY`, `KVB_ERR_INVALID`,
- * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
- */
-kvb_status kvb_seqs_admit(struct kvb_seqs *seqs,
-                          const struct kvb_admit *request,
-                          struct kvb_admitted *out,
-                          struct kvb_error *error);
-
-/**
- * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
- * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
- * rest only: no other thread may use the pools meanwhile.
- *
- * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
- * named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.
- */
-kvb_status kvb_seqs_audit(const struct kvb_seqs *seqs,
-                          const struct kvb_holder *others,
-                          size_t count,
-                          struct kvb_error *error);
-
-/**
- * Keeps the first `positions` positions of a sequence on every shard and gives the blocks behind them back: drafts that were rejected,
- * a conversation that is edited. If the end then lies in a published block, its next append needs a block for a copy, which is set aside
- * by this call.
- *
- * Threads: the registry's. O(blocks given back). Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`;
- * `KVB_ERR_SHORTFALL`, only where the end lies in a published block; `KVB_ERR_LOADING`, `KVB_ERR_LEAVING`, `KVB_ERR_UNCOMMITTED`,
- * `KVB_ERR_MOVED`. NULL: only `error`.
- */
-kvb_status kvb_seqs_truncate(struct kvb_seqs *seqs,
-                             struct kvb_handle seq,
-                             size_t positions,
-                             struct kvb_error *error);
-
-/**
- * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
- * fence.
- *
- * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_truncate_after(struct kvb_seqs *seqs,
-                                   struct kvb_handle seq,
-                                   size_t positions,
-                                   struct kvb_lanes *lanes,
-                                   uint64_t fence,
-                                   struct kvb_error *error);
-
-/**
- * Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its
- * label and its remaining promise; whoever appends into a shared block first gets a copy.
- *
- * Ownership: `children` has room for `count`; its contents are of use on success only. Threads: the registry's. O(blocks) a branch; allocates as
- * `kvb_seqs_admit`. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`,
- * `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`,
- * `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: no children, `error`.
- */
-kvb_status kvb_seqs_fork(struct kvb_seqs *seqs,
-                         struct kvb_handle parent,
-                         struct kvb_handle *children,
-                         size_t count,
-                         struct kvb_error *error);
-
-/**
- * Where a sequence has blocks whose content was findable already, puts the findable ones into its table on every shard and frees its own.
- * Nothing may touch these any more. `*blocks` is how many.
- *
- * Threads: the registry's. O(blocks). Errors: `KVB_ERR_STALE`. NULL: `blocks`, `error`.
- */
-kvb_status kvb_seqs_adopt_duplicates(struct kvb_seqs *seqs,
-                                     struct kvb_handle seq,
-                                     size_t *blocks,
-                                     struct kvb_error *error);
-
-/**
- * As `kvb_seqs_adopt_duplicates`, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's
- * lane has passed the fence.
- *
- * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
- */
-kvb_status kvb_seqs_adopt_duplicates_after(struct kvb_seqs *seqs,
-                                           struct kvb_handle seq,
-                                           struct kvb_lanes *lanes,
-                                           uint64_t fence,
-                                           size_t *blocks,
-                                           struct kvb_error *error);
-
-/**
- * Makes a registry over some pools, each of which is a shard that must hold every sequence: one, or the stages of a pipeline. Pools of one
- * registry have blocks of one size and different `shard` names; at most `KVB_MAX_SHARDS`. Many registries may share pools.
- *
- * Ownership: the registry keeps the pools; `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: any. O(max_sequences) a
- * shard. Errors: `KVB_ERR_NO_SEQUENCES`, `KVB_ERR_TOO_MANY_SLOTS`, `KVB_ERR_WATERMARK`, `KVB_ERR_FORMAT`, `KVB_ERR_NO_SHARDS`,
- * `KVB_ERR_TOO_MANY_SHARDS`, `KVB_ERR_SAME_SHARD`, `KVB_ERR_BLOCK_SIZE`, `KVB_ERR_LENGTH_MISMATCH` (formats), `KVB_ERR_NO_MEMORY`,
- * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
- */
-kvb_status kvb_seqs_create(const struct kvb_pool *const *pools,
-                           size_t pool_count,
-                           const struct kvb_seqs_config *config,
-                           struct kvb_seqs **out,
-                           struct kvb_error *error);
-
-/**
- * Makes a registry over ranks in lockstep, which hold every sequence under the same block ids: one pool with as many blocks as the
- * smallest rank, named after it. Of `pool`, `blocks`, `max_blocks` and `shard` are not looked at. What larger ranks have beyond the
- * smallest is stranded.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: any. O(blocks + max_sequences).
- * Errors: as `kvb_pool_create` and `kvb_seqs_create`. NULL: only `error`.
- */
-kvb_status kvb_seqs_create_lockstep(const struct kvb_rank *ranks,
-                                    size_t rank_count,
-                                    const struct kvb_pool_config *pool,
-                                    const struct kvb_seqs_config *config,
-                                    struct kvb_seqs **out,
-                                    struct kvb_error *error);
-
-/**
- * Makes another registry over the same shards, for another scheduler thread. Each shard keeps its format: `config->formats` is not looked
- * at.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: the given registry's. O(max_sequences) a shard.
- * Errors: as `kvb_seqs_create`. NULL: only `error`.
- */
-kvb_status kvb_seqs_create_another(const struct kvb_seqs *seqs,
-                                   const struct kvb_seqs_config *config,
-                                   struct kvb_seqs **out,
-                                   struct kvb_error *error);
-
-/**
- * Ends every sequence and the registry. What copies and imports under way hold goes with it, so the engine must be done with its blocks:
- * otherwise `kvb_seqs_close_after`.
- *
- * Threads: no other call may use it meanwhile. O(blocks held). NULL: nothing happens.
- */
-void kvb_seqs_destroy(struct kvb_seqs *seqs);
-
-/**
- * Gives every rank, or every shard's pool, `blocks` more. As `kvb_pool_grow`, on all or on none.
- *
- * Threads: the registry's. NULL: only `error`.
- */
-kvb_status kvb_seqs_grow(struct kvb_seqs *seqs, size_t blocks, struct kvb_error *error);
-
-/**
- * Takes the upper `blocks` of every rank, or of every shard's pool, out of service. As `kvb_pool_shrink`, on all or on none; what is held
- * drains, and 0 collects what did not go by itself.
- *
- * Threads: the registry's. NULL: only `error`.
- */
-kvb_status kvb_seqs_shrink(struct kvb_seqs *seqs,
-                           size_t blocks,
-                           struct kvb_error *error);
-
-/**
- * Gives one rank in lockstep, or one shard's pool, another number of blocks. What larger ranks have beyond the smallest is stranded.
- *
- * Threads: the registry's. Errors: as `kvb_pool_grow` and `kvb_pool_shrink`; `KVB_ERR_OUT_OF_RANGE`. NULL: only `error`.
- */
-kvb_status kvb_seqs_resize_rank(struct kvb_seqs *seqs,
-                                size_t at,
-                                size_t blocks,
-                                struct kvb_error *error);
-
-/**
- * Blocks above the limit that are not offline yet, over all shards.
- *
- * Threads: the registry's. O(max_blocks). NULL: 0.
- */
-size_t kvb_seqs_draining(const struct kvb_seqs *seqs);
-
-/**
- * Ends sequences on every shard: what is published stays findable as long as nobody needs the room, the rest is free.
- *
- * Threads: the registry's. O(blocks), no allocation. Errors: `KVB_ERR_STALE`: one or more handles name nothing, or were given twice; the
- * others are done. NULL: an empty list.
- */
-kvb_status kvb_seqs_release(struct kvb_seqs *seqs,
-                            const struct kvb_handle *handles,
-                            size_t count);
-
-/**
- * Ends sequences that will come back: as `kvb_seqs_release`, and counted. Admit them again with all their tokens and
- * `KVB_ADMIT_RETURNING`.
- */
-kvb_status kvb_seqs_preempt(struct kvb_seqs *seqs, const struct kvb_handle *handles, size_t count);
-
-/**
- * Ends a sequence whose blocks a device or a peer may still touch: each shard's are quarantined until its lane has passed the fence.
- *
- * Threads: the registry's and the lanes'. O(blocks); allocates for the lane's lists, which are used again. Errors, after which nothing
- * has changed: `KVB_ERR_STALE`, `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_release_after(struct kvb_seqs *seqs,
-                                  struct kvb_handle seq,
-                                  struct kvb_lanes *lanes,
-                                  uint64_t fence,
-                                  struct kvb_error *error);
-
-/** Ends a sequence that will come back, when each shard's lane has passed the fence: as `kvb_seqs_release_after`, and counted. */
-kvb_status kvb_seqs_preempt_after(struct kvb_seqs *seqs,
-                                  struct kvb_handle seq,
-                                  struct kvb_lanes *lanes,
-                                  uint64_t fence,
-                                  struct kvb_error *error);
-
-/**
- * Ends every sequence and the registry, and what copies under way hold, when each shard's lane has passed the fence.
- *
- * Ownership: on success `seqs` is gone; otherwise it is as it was. Threads: no other call may use it meanwhile. O(blocks held);
- * allocates. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_close_after(struct kvb_seqs *seqs,
-                                struct kvb_lanes *lanes,
-                                uint64_t fence,
-                                struct kvb_error *error);
-
-/**
- * Takes a sequence out of a registry, to be attached to another one over the same shards.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_seqs_attach` or `kvb_detached_destroy`. Threads: the registry's. O(1) a
- * shard; allocates. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_COPY_PENDING`, `KVB_ERR_LOADING`,
- * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_detach(struct kvb_seqs *seqs,
-                           struct kvb_handle seq,
-                           struct kvb_detached **out,
-                           struct kvb_error *error);
-
-/**
- * Takes a detached sequence in on every shard and names it anew.
- *
- * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: the registry's. O(1) a shard.
- * Errors: `KVB_ERR_WRONG_POOL` (other shards), `KVB_ERR_TOO_MANY_SEQUENCES`. NULL: only `error`.
- */
-kvb_status kvb_seqs_attach(struct kvb_seqs *seqs,
-                           struct kvb_detached *detached,
-                           struct kvb_handle *out,
-                           struct kvb_error *error);
-
-/**
- * Ends a detached sequence when each shard's lane has passed the fence.
- *
- * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: its own and the lanes'. O(blocks); allocates for the
- * lane's lists. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_detached_release_after(struct kvb_detached *detached,
-                                      struct kvb_lanes *lanes,
-                                      uint64_t fence,
-                                      struct kvb_error *error);
-
-/**
- * Ends a detached sequence.
- *
- * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
- */
-void kvb_detached_destroy(struct kvb_detached *detached);
-
-/**
- * The slot of a handle: below the registry's `max_sequences`, so an index for what you keep beside it.
- *
- * Threads: any. O(1).
- */
-uint32_t kvb_handle_slot(struct kvb_handle handle);
-
-/**
- * The epoch of a handle: which sequence of the pool it was, counted through all of its registries.
- *
- * Threads: any. O(1).
- */
-uint64_t kvb_handle_epoch(struct kvb_handle handle);
-
-/**
- * Finds the latest sequence of each label. A label without one gets a handle that names no sequence, and the call answers
- * `KVB_ERR_STALE` after it has looked for all of them.
- *
- * Ownership: `out` has room for `count`. Threads: the registry's. O(1) a label, no allocation. Errors: `KVB_ERR_STALE`.
- * NULL: lists of 0.
- */
-kvb_status kvb_seqs_find(const struct kvb_seqs *seqs,
-                         const uint64_t *labels,
-                         size_t count,
-                         struct kvb_handle *out);
-
-/**
- * Lists the sequences that live, by slot, or those of one label, the latest first: the first `capacity` of them. `*count` is how many
- * there are. `label` points to the label, or is NULL for all.
- *
- * Ownership: `out` has room for `capacity`. Threads: the registry's. O(max_sequences), or O(sequences of the label); no allocation.
- * Errors: none but those of pointers. NULL: `label`; `out` if `capacity` is 0.
- */
-kvb_status kvb_seqs_list(const struct kvb_seqs *seqs,
-                         const uint64_t *label,
-                         struct kvb_handle *out,
-                         size_t capacity,
-                         size_t *count);
-
-/**
- * Says which tokens the positions from `at` on are. Blocks that are full, known and computed are published.
- *
- * Ownership: nothing that `contents` points to is kept. Threads: the registry's. O(tokens); allocates as `kvb_seqs_admit`. Errors, after
- * which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_NOT_NEXT`, `KVB_ERR_BEYOND` (not appended), `KVB_ERR_LENGTH_MISMATCH`,
- * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_tokens(struct kvb_seqs *seqs,
-                           struct kvb_handle seq,
-                           size_t at,
-                           const struct kvb_contents *contents,
-                           struct kvb_error *error);
-
-/**
- * Says that K/V of the first `positions` positions is written on every shard. Blocks that are full, known and computed are published.
- *
- * Threads: the registry's. O(blocks published). Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`,
- * `KVB_ERR_LOADING`. NULL: only `error`.
- */
-kvb_status kvb_seqs_computed(struct kvb_seqs *seqs,
-                             struct kvb_handle seq,
-                             size_t positions,
-                             struct kvb_error *error);
-
-/**
- * Tells tokens, and then what is computed, of each sequence of a batch: `kvb_seqs_tokens` and `kvb_seqs_computed` in one call. An item that
- * fails does not touch the others; of one whose tokens were told before its `computed` was refused the tokens stay told.
- *
- * Ownership: `failures` is NULL or has room for `count`; the first `*failure_count` are written. Threads: the registry's.
- * O(tokens + blocks published). Errors: `KVB_ERR_PARTIAL`, the others are done. NULL: an empty batch, `failures`, `failure_count`.
- */
-kvb_status kvb_seqs_advance(struct kvb_seqs *seqs,
-                            const struct kvb_progress *batch,
-                            size_t count,
-                            struct kvb_failure *failures,
-                            size_t *failure_count);
-
-/**
- * Says that copies on a shard have been made: those of a step's lists for that shard. Each of them gives its references back.
- *
- * Threads: the registry's. O(1) a copy, O(depth) where its source was published. Errors: `KVB_ERR_STALE`: one or more were given back
- * already, or are another shard's or registry's; the others are done. NULL: an empty list.
- */
-kvb_status kvb_seqs_copied(struct kvb_seqs *seqs,
-                           size_t shard,
-                           const struct kvb_copy *copies,
-                           size_t count);
-
-/**
- * Shards that have a table of their own: 1 for ranks in lockstep.
- *
- * Threads: the registry's. O(1). NULL: 0.
- */
-size_t kvb_seqs_shards(const struct kvb_seqs *seqs);
-
-/**
- * Shards, or ranks in lockstep.
- *
- * Threads: the registry's. O(1). NULL: 0.
- */
-size_t kvb_seqs_width(const struct kvb_seqs *seqs);
-
-/**
- * Sequences that live.
- *
- * Threads: the registry's. O(1). NULL: 0.
- */
-size_t kvb_seqs_count(const struct kvb_seqs *seqs);
-
-/**
- * Sequences that can live at once.
- *
- * Threads: the registry's. O(1). NULL: 0.
- */
-size_t kvb_seqs_max(const struct kvb_seqs *seqs);
-
-/**
- * Blocks that an admission can have at this instant, on the shard that has the fewest: available above the watermark.
- *
- * Threads: the registry's. O(shards). NULL: 0.
- */
-size_t kvb_seqs_free(const struct kvb_seqs *seqs);
-
-/**
- * Blocks that one sequence can ever have, on the shard that has the fewest: capacity above the watermark.
- *
- * Threads: the registry's. O(shards). NULL: 0.
- */
-size_t kvb_seqs_largest(const struct kvb_seqs *seqs);
-
-/**
- * The pool of a shard, or NULL if there is no such.
- *
- * Ownership: the registry's, as long as it lives. Threads: the registry's; the pool's own calls from any. O(1). NULL: NULL.
- */
-const struct kvb_pool *kvb_seqs_pool(const struct kvb_seqs *seqs,
-                                     size_t shard);
-
-/**
- * Reads a sequence's figures.
- *
- * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(shards).
- * Errors: `KVB_ERR_STALE`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
- */
-kvb_status kvb_seqs_get_state(const struct kvb_seqs *seqs, struct kvb_handle seq, struct kvb_state *out);
-
-/**
- * Lends the block table of a sequence on one shard, as kernels take it.
- *
- * Ownership: the registry's, until the next call that changes the sequence. Threads: the registry's. O(1).
- * Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
- */
-kvb_status kvb_seqs_get_table(const struct kvb_seqs *seqs,
-                              size_t shard,
-                              struct kvb_handle seq,
-                              const int32_t **table,
-                              size_t *count);
-
-/**
- * Writes the block tables of a batch of sequences on one shard to the starts of rows of `stride` entries, as kernels take them, and
- * their lengths to `lengths`. Entries behind a table stay as they are. All tables fit, or nothing is written. Nothing of them is dirty
- * then: see `kvb_seqs_get_dirty`.
- *
- * Ownership: `rows` has room for `count * stride`, `lengths` for `count` or is NULL. Threads: the registry's. O(entries).
- * Errors: `KVB_ERR_STALE`, `KVB_ERR_TOO_SHORT` (a table is longer than `stride`), `KVB_ERR_OUT_OF_RANGE`.
- * NULL: an empty batch, `lengths`, `error`.
- */
-kvb_status kvb_seqs_copy_tables(struct kvb_seqs *seqs,
-                                size_t shard,
-                                const struct kvb_handle *handles,
-                                size_t count,
-                                int32_t *rows,
-                                size_t stride,
-                                size_t *lengths,
-                                struct kvb_error *error);
-
-/**
- * Entries of a sequence's block table on one shard that are new or others since it was copied: `*count` of them from `*first` on, up to its
- * end. A table that became shorter has none.
- *
- * Threads: the registry's. O(1). Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
- */
-kvb_status kvb_seqs_get_dirty(const struct kvb_seqs *seqs,
-                              size_t shard,
-                              struct kvb_handle seq,
-                              size_t *first,
-                              size_t *count);
-
-/**
- * Writes the slots of `count` positions of a sequence on one shard from `first` on: `block * block_size + offset`, for a chunk of a
- * prompt for instance.
- *
- * Ownership: `out` has room for `count`. Threads: the registry's. O(count). Errors: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`,
- * `KVB_ERR_OUT_OF_RANGE`. NULL: no positions, `error`.
- */
-kvb_status kvb_seqs_get_slots(const struct kvb_seqs *seqs,
-                              size_t shard,
-                              struct kvb_handle seq,
-                              size_t first,
-                              size_t count,
-                              int64_t *out,
-                              struct kvb_error *error);
-
-/**
- * Takes back one block of a shard, because its content is bad, and all that is built on it: it is found no more, and each sequence of this
- * registry that has it is computed only up to there, on every shard. `*count` is how many these are, of which the first `capacity` are
- * written: renew each, and compute it from there on. Other registries have to be asked, too.
- *
- * Threads: the registry's. A few passes over all blocks; allocates. Errors, after which nothing has changed: `KVB_ERR_NO_SUCH_BLOCK`,
- * `KVB_ERR_NOT_PUBLISHED` (nobody here has it either), `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`.
- * NULL: `affected` if `capacity` is 0; `error`.
- */
-kvb_status kvb_seqs_invalidate(struct kvb_seqs *seqs,
-                               size_t shard,
-                               uint32_t block,
-                               struct kvb_handle *affected,
-                               size_t capacity,
-                               size_t *count,
-                               struct kvb_error *error);
-
-/**
- * Gives a sequence blocks of its own on every shard from where it is not computed on, in place of those that others have or had.
- *
- * Threads: the registry's. O(blocks); allocates as `kvb_seqs_append`. Errors: as `kvb_seqs_append`. NULL: only `error`.
- */
-kvb_status kvb_seqs_renew(struct kvb_seqs *seqs,
-                          struct kvb_handle seq,
-                          struct kvb_step *step,
-                          struct kvb_error *error);
-
-/**
- * Reads the figures of an instance.
- *
- * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(max_blocks + table entries);
- * allocates. Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_NO_MEMORY`. NULL: neither.
- */
-kvb_status kvb_seqs_get_report(const struct kvb_seqs *seqs,
-                               struct kvb_seqs_report *out);
-
-/**
- * Reads the figures of a registry on one shard, which is below `kvb_seqs_shards`. Those of its pool: `kvb_seqs_pool`.
- *
- * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(max_blocks + table entries);
- * allocates. Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`. NULL: neither.
- */
-kvb_status kvb_seqs_get_shard_report(const struct kvb_seqs *seqs,
-                                     size_t shard,
-                                     struct kvb_registry_report *out);
-
-/**
- * Reads what one rank has for an instance in lockstep, or one shard of a split one; `at` is below `kvb_seqs_width`.
- *
- * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(1).
- * Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
- */
-kvb_status kvb_seqs_get_rank_report(const struct kvb_seqs *seqs, size_t at, struct kvb_rank_report *out);
-
-/**
- * Writes the figures of an instance and of all its shards for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes.
- * `*length` is what all of it takes without the zero: where that is not below `capacity` the text was cut off.
- *
- * Threads: the registry's. O(max_blocks + table entries); allocates. Errors: `KVB_ERR_NO_MEMORY`. NULL: `text` if `capacity` is 0;
- * `length`.
- */
-kvb_status kvb_seqs_report_text(const struct kvb_seqs *seqs,
-                                char *text,
-                                size_t capacity,
-                                size_t *length);
-
-/**
- * Makes a step with room for a batch of `sequences`, `positions` of them in all (256 sequences decode 256 positions a step); larger ones
- * make more when they come, and keep it.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_step_destroy`. Threads: the registry's. O(positions) a shard.
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
- */
-kvb_status kvb_step_create(const struct kvb_seqs *seqs,
-                           size_t sequences,
-                           size_t positions,
-                           struct kvb_step **out);
-
-/**
- * Gives a step back. Copies that it told of stay to be made.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_step_destroy(struct kvb_step *step);
-
-/**
- * Appends positions to each sequence of a batch on every shard, in this order, and tells in `step` what is to be done. Who can't have its
- * positions on one shard gets them on none, and does not touch the others: see `kvb_step_failures`.
- *
- * Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
- * where the step has too little room, and for sequences longer than `kvb_seqs_config.positions`.
- * Errors: `KVB_ERR_PARTIAL`, the others are done. After `KVB_ERR_NO_MEMORY` nothing is done. In `kvb_failure`: `KVB_ERR_STALE`,
- * `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`, `KVB_ERR_CAP_REACHED`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`,
- * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: an empty batch.
- */
-kvb_status kvb_seqs_step(struct kvb_seqs *seqs,
-                         const struct kvb_append *batch,
-                         size_t count,
-                         struct kvb_step *step);
-
-/**
- * Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's.
- *
- * NULL: only `error`.
- */
-kvb_status kvb_seqs_append(struct kvb_seqs *seqs,
-                           struct kvb_handle seq,
-                           size_t positions,
-                           struct kvb_step *step,
-                           struct kvb_error *error);
-
-/**
- * Makes sure that a sequence has blocks for `positions` positions in all, without appending any: lookahead. As `kvb_seqs_append`.
- *
- * NULL: only `error`.
- */
-kvb_status kvb_seqs_ensure(struct kvb_seqs *seqs,
-                           struct kvb_handle seq,
-                           size_t positions,
-                           struct kvb_step *step,
-                           struct kvb_error *error);
-
-/**
- * How many blocks an append would take beyond what is promised to the sequence, on the shard where that is the most, or the refusal that
- * it would give. Changes nothing.
- *
- * Threads: the registry's. O(1) a shard. Errors: as `kvb_seqs_append`. NULL: `blocks`, `error`.
- */
-kvb_status kvb_seqs_check_append(const struct kvb_seqs *seqs,
-                                 struct kvb_handle seq,
-                                 size_t positions,
-                                 size_t *blocks,
-                                 struct kvb_error *error);
-
-/**
- * Lends what the last call that filled a step has to be done on one shard, which is below the registry's `kvb_seqs_shards`.
- *
- * Ownership: the lists are the step's, until the next call that fills it. Threads: the step's. O(1).
- * Errors: `KVB_ERR_OUT_OF_RANGE`, also before the first use. NULL: neither.
- */
-kvb_status kvb_step_get(const struct kvb_step *step,
-                        size_t shard,
-                        struct kvb_step_lists *out);
-
-/**
- * Lends who got nothing in the last `kvb_seqs_step`, and why, in the order of the batch.
- *
- * Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). Errors: none but those of
- * pointers. NULL: neither.
- */
-kvb_status kvb_step_failures(const struct kvb_step *step,
-                             const struct kvb_failure **failures,
-                             size_t *count);
-
-/**
- * Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
- * whose end frees nothing that is needed. Changes nothing.
- *
- * Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
- * 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
- * Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
- */
-kvb_status kvb_seqs_select_victims(const struct kvb_seqs *seqs,
-                                   const struct kvb_handle *order,
-                                   size_t count,
-                                   const size_t *need,
-                                   size_t need_count,
-                                   struct kvb_handle *victims,
-                                   size_t *victim_count,
-                                   uint32_t *enough,
-                                   struct kvb_error *error);
-
 /**
  * The name of a number, `KVB_ERR_SHORTFALL` for instance; `KVB_ERR_UNKNOWN` for one that is none.
  *
@@ -1840,6 +1938,16 @@ const char *kvb_status_name(kvb_status status);
  * Ownership: static. Threads: any. O(errors). Never NULL.
  */
 const char *kvb_status_message(kvb_status status);
+
+/* ---------------------------------------------------------------------------
+ * Which header a library fits.
+ */
+
+/** The version of the binary interface. Programs that were built with another number must not use the library. */
+#define KVB_ABI_VERSION 0
+
+/** The version of the library that the header came with. */
+#define KVB_VERSION "0.1.0"
 
 /**
  * The library's `KVB_ABI_VERSION`, to be compared with the header's: see `kvb_abi_matches`.
@@ -1855,10 +1963,6 @@ uint32_t kvb_abi_version(void);
  */
 const char *kvb_version(void);
 
-#ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
-
 /**
  * Whether the library that was linked or loaded has the binary interface of this header. If not, call nothing else.
  *
@@ -1867,5 +1971,9 @@ const char *kvb_version(void);
 static inline bool kvb_abi_matches(void) {
     return kvb_abi_version() == KVB_ABI_VERSION;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* KVBLOCK_H */

@@ -1,5 +1,7 @@
 //! The committed C header is what the sources say, byte for byte.
 
+extern crate alloc;
+
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 
@@ -38,16 +40,13 @@ fn string_constants(source: &str) -> Vec<StringConstant> {
 }
 
 /// These constants as macros.
-fn string_macros() -> String {
-    let mut macros = String::new();
+fn string_macros() -> Vec<String> {
+    let mut macros = Vec::new();
     for source in support::sources() {
         for constant in string_constants(&source) {
-            macros.push_str("\n/**\n");
-            for line in &constant.docs {
-                writeln!(macros, " *{line}").expect("text grows");
-            }
-            writeln!(macros, " */\n#define {} {}", constant.name, constant.value)
-                .expect("text grows");
+            let docs: String = constant.docs.iter().map(|l| format!(" *{l}\n")).collect();
+            let (name, value) = (constant.name, constant.value);
+            macros.push(format!("/**\n{docs} */\n#define {name} {value}"));
         }
     }
     macros
@@ -58,27 +57,37 @@ fn generated() -> String {
     let package = support::package();
     let mut config =
         cbindgen::Config::from_file(package.join("cbindgen.toml")).expect("a valid cbindgen.toml");
-    config.after_includes = Some(string_macros());
-    let bindings = cbindgen::Builder::new()
+    let head = config.header.take().expect("a head");
+    let trailer = config.trailer.take().expect("a trailer");
+    let mut declarations = Vec::new();
+    cbindgen::Builder::new()
         .with_src(package.join("src/lib.rs"))
         .with_config(config)
         .generate()
-        .expect("sources that cbindgen understands");
-    let mut header = Vec::new();
-    bindings.write(&mut header);
-    tidy(&String::from_utf8(header).expect("a header in UTF-8"))
+        .expect("sources that cbindgen understands")
+        .write(&mut declarations);
+    let declarations = String::from_utf8(declarations).expect("declarations in UTF-8");
+    let mut items = string_macros();
+    items.extend(
+        declarations
+            .trim()
+            .split("\n\n")
+            .map(|item| item.trim().to_owned()),
+    );
+    let items: Vec<String> = items.iter().map(|item| tidy(item)).collect();
+    format!(
+        "{}\n{}\n{}",
+        head.trim_start().trim_end(),
+        support::order::in_order(&items),
+        trailer.trim_start()
+    )
 }
 
-/// Comments of one line on one line, no blank line twice.
-fn tidy(header: &str) -> String {
-    let mut lines = header.trim().lines().map(str::trim_end).peekable();
+/// Comments of one line on one line.
+fn tidy(item: &str) -> String {
+    let mut lines = item.lines().map(str::trim_end).peekable();
     let mut tidy = String::new();
-    let mut last: Option<&str> = None;
     while let Some(line) = lines.next() {
-        if line.is_empty() && last == Some("") {
-            continue;
-        }
-        last = Some(line);
         tidy.push_str(line);
         if line.trim_start() == "/**" {
             let body: Vec<&str> =
@@ -95,7 +104,7 @@ fn tidy(header: &str) -> String {
         }
         tidy.push('\n');
     }
-    tidy
+    tidy.trim_end().to_owned()
 }
 
 /// The first lines in which two texts differ.
@@ -139,6 +148,9 @@ fn committed_header_is_the_generated_one() {
 
 #[test]
 fn version_of_the_header_is_that_of_the_package() {
-    let line = format!("#define KVB_VERSION {:?}\n", env!("CARGO_PKG_VERSION"));
-    assert!(string_macros().contains(&line), "no {line}");
+    let line = format!("\n#define KVB_VERSION {:?}", env!("CARGO_PKG_VERSION"));
+    assert!(
+        string_macros().iter().any(|item| item.ends_with(&line)),
+        "no {line}"
+    );
 }

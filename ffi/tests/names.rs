@@ -9,13 +9,9 @@ mod support;
 use alloc::collections::BTreeSet;
 use std::process::Command;
 
-type Names = BTreeSet<String>;
+use support::order::word;
 
-/// The word that a text begins with.
-fn word(text: &str) -> &str {
-    let end = text.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
-    &text[..end.unwrap_or(text.len())]
-}
+type Names = BTreeSet<String>;
 
 /// The functions that the sources export.
 fn exported_by_sources() -> Names {
@@ -103,6 +99,24 @@ fn header_has_every_public_constant() {
         }
     }
     assert_same(("the sources", &sources), ("the header", &header));
+}
+
+#[test]
+fn header_says_of_every_function_which_threads_may_call_it() {
+    // In its own words, or in those of a function that it refers to.
+    const WORDS: [&str; 4] = ["Threads: ", "As `kvb_", "as `kvb_", "The same,"];
+    let header = support::text("include/kvblock.h");
+    for name in declared_by_header() {
+        let call = format!("{name}(");
+        let declaration = header
+            .match_indices(&call)
+            .map(|(place, _)| header[..place].rsplit_once('\n').unwrap_or_default())
+            .find(|(_, line)| !line.trim_start().starts_with(['*', '/']));
+        let (before, _) = declaration.expect("a declaration");
+        let comment = before.rsplit("/**").next().unwrap_or_default();
+        let says = WORDS.iter().any(|word| comment.contains(word));
+        assert!(says, "{name} says nothing of threads: {comment}");
+    }
 }
 
 #[test]

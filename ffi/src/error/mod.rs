@@ -1,6 +1,6 @@
 //! Why a call failed, with the numbers that a caller needs to decide what to do next.
 //!
-//! Every error of the library tells its number and its figures through [`Told`]; [`finish`] writes them to where the caller wants them.
+//! Every error of the library tells its number and its figures through `Told`; `call` writes them to where the caller wants them.
 
 mod pool;
 mod sequence;

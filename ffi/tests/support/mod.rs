@@ -1,5 +1,7 @@
 //! What the tests share: the sources and the header as text, and the shared library of this build.
 
+pub(crate) mod order;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -34,16 +36,21 @@ pub(crate) fn sources() -> Vec<String> {
     found.into_iter().map(read).collect()
 }
 
-/// What the header declares, without comments, directives and what only C++ sees.
-pub(crate) fn declarations() -> String {
-    let header = text("include/kvblock.h");
+/// C without its comments.
+fn without_comments(c: &str) -> String {
     let mut code = String::new();
-    let mut rest = header.as_str();
+    let mut rest = c;
     while let Some((before, after)) = rest.split_once("/*") {
         code.push_str(before);
         rest = after.split_once("*/").expect("a comment that ends").1;
     }
     code.push_str(rest);
+    code
+}
+
+/// What the header declares, without comments, directives and what only C++ sees.
+pub(crate) fn declarations() -> String {
+    let code = without_comments(&text("include/kvblock.h"));
     let mut declarations = String::new();
     let mut only_cpp = false;
     for line in code.lines() {
