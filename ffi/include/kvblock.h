@@ -58,6 +58,228 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------------
+ * What a call answers: explicit numbers that are never used again for anything else, with a name and a sentence for each.
+ */
+
+/** `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call. */
+typedef int32_t kvb_status;
+
+/** Done. */
+#define KVB_OK 0
+
+/** A pointer is NULL that must not be. */
+#define KVB_ERR_NULL 100
+
+/** A length is more than memory can hold, or a pointer is not aligned. */
+#define KVB_ERR_LENGTH 101
+
+/** Struct_size is too small, or a field is set that this version does not know. */
+#define KVB_ERR_STRUCT_SIZE 102
+
+/** A field has a value that means nothing. */
+#define KVB_ERR_INVALID 103
+
+/** There is no shard, rank or item of that number. */
+#define KVB_ERR_OUT_OF_RANGE 104
+
+/** The buffer is too short. */
+#define KVB_ERR_TOO_SHORT 105
+
+/** Tokens, extra keys or chain keys are not as many as the call needs. */
+#define KVB_ERR_LENGTH_MISMATCH 106
+
+/** An object is of another pool, or not one for each shard. */
+#define KVB_ERR_WRONG_POOL 107
+
+/** It is in use. */
+#define KVB_ERR_IN_USE 108
+
+/** The host has no memory for bookkeeping. */
+#define KVB_ERR_NO_MEMORY 200
+
+/** More blocks than the shard has: waiting cannot help. */
+#define KVB_ERR_NEVER_FITS 201
+
+/** Not enough blocks now: wait, preempt, or end a request. */
+#define KVB_ERR_SHORTFALL 202
+
+/** No slot is vacant. */
+#define KVB_ERR_TOO_MANY_SEQUENCES 203
+
+/** Beyond the cap that was set at admission. */
+#define KVB_ERR_CAP_REACHED 204
+
+/** A block has as many references as can be counted. */
+#define KVB_ERR_TOO_MANY_REFERENCES 205
+
+/** More than is left. */
+#define KVB_ERR_EXCEEDS 206
+
+/** Some items of the batch failed: the others are done. */
+#define KVB_ERR_PARTIAL 207
+
+/** The handle or ticket names nothing: released, preempted, detached, done, or another registry's. */
+#define KVB_ERR_STALE 300
+
+/** Beyond the positions of the sequence. */
+#define KVB_ERR_BEYOND 301
+
+/** The tokens do not go on where the known ones end. */
+#define KVB_ERR_NOT_NEXT 302
+
+/** Its content is being loaded: what has arrived is there. */
+#define KVB_ERR_LOADING 303
+
+/** A copy is to be made first. */
+#define KVB_ERR_COPY_PENDING 304
+
+/** It is being moved here, and that is not committed: commit it. */
+#define KVB_ERR_UNCOMMITTED 305
+
+/** It is offered to be moved elsewhere: abort that, or wait. */
+#define KVB_ERR_LEAVING 306
+
+/** It has been moved elsewhere: release it here. */
+#define KVB_ERR_MOVED 307
+
+/** A pool needs at least one block. */
+#define KVB_ERR_NO_BLOCKS 400
+
+/** More blocks than a shard has ids. */
+#define KVB_ERR_TOO_MANY_BLOCKS 401
+
+/** Max_blocks is below blocks. */
+#define KVB_ERR_MAX_BELOW_BLOCKS 402
+
+/** The block size is zero or absurd, or not that of the other shards. */
+#define KVB_ERR_BLOCK_SIZE 403
+
+/** A registry needs room for at least one sequence. */
+#define KVB_ERR_NO_SEQUENCES 404
+
+/** More sequences than slots have names. */
+#define KVB_ERR_TOO_MANY_SLOTS 405
+
+/** The watermark leaves no block to be admitted. */
+#define KVB_ERR_WATERMARK 406
+
+/** The format has another block size than the pool. */
+#define KVB_ERR_FORMAT 407
+
+/** The event ring is larger than the largest. */
+#define KVB_ERR_TOO_MANY_EVENTS 408
+
+/** An instance needs at least one shard. */
+#define KVB_ERR_NO_SHARDS 409
+
+/** More shards than an instance can have. */
+#define KVB_ERR_TOO_MANY_SHARDS 410
+
+/** Two shards have one name or one pool. */
+#define KVB_ERR_SAME_SHARD 411
+
+/** The shards have different numbers of slots. */
+#define KVB_ERR_SLOTS 412
+
+/** The planes of a layout are not as they must be. */
+#define KVB_ERR_LAYOUT 413
+
+/** The shard has no such block. */
+#define KVB_ERR_NO_SUCH_BLOCK 500
+
+/** The block is not findable. */
+#define KVB_ERR_NOT_PUBLISHED 501
+
+/** More blocks than max_blocks. */
+#define KVB_ERR_BEYOND_MAX 502
+
+/** No block would be left online. */
+#define KVB_ERR_NOTHING_LEFT 503
+
+/** Another thread is growing or shrinking it. */
+#define KVB_ERR_IN_PROGRESS 504
+
+/** The pool keeps no events. */
+#define KVB_ERR_NO_EVENTS 505
+
+/** The audit found something that does not add up. */
+#define KVB_ERR_INCONSISTENT 900
+
+/** An error that this version of the C API does not know. */
+#define KVB_ERR_UNKNOWN 999
+
+/**
+ * The name of a number, `KVB_ERR_SHORTFALL` for instance; `KVB_ERR_UNKNOWN` for one that is none.
+ *
+ * Ownership: static. Threads: any. O(errors). Never NULL.
+ */
+const char *kvb_status_name(kvb_status status);
+
+/**
+ * A sentence for a number, without a full stop.
+ *
+ * Ownership: static. Threads: any. O(errors). Never NULL.
+ */
+const char *kvb_status_message(kvb_status status);
+
+/* ---------------------------------------------------------------------------
+ * Which header a library fits.
+ */
+
+/** The version of the binary interface. Programs that were built with another number must not use the library. */
+#define KVB_ABI_VERSION 0
+
+/** The version of the library that the header came with. */
+#define KVB_VERSION "0.1.0"
+
+/**
+ * The library's `KVB_ABI_VERSION`, to be compared with the header's: see `kvb_abi_matches`.
+ *
+ * Threads: any. O(1).
+ */
+uint32_t kvb_abi_version(void);
+
+/**
+ * The library's version, as `KVB_VERSION`.
+ *
+ * Ownership: static. Threads: any. O(1). Never NULL.
+ */
+const char *kvb_version(void);
+
+/* ---------------------------------------------------------------------------
+ * The caller's functions for memory and for the end of the process.
+ */
+
+/** Functions of the caller's that the library uses instead of its own. What is NULL stays the library's own. */
+typedef struct kvb_hooks {
+    /** `sizeof(kvb_hooks)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Gives `size` bytes aligned to `align` (a power of two), or NULL. Any thread may call it at any time. Set with `free`. */
+    void *(*alloc)(size_t size, size_t align, void *user);
+    /** Takes back what `alloc` gave for this size and alignment. */
+    void (*free)(void *memory, size_t size, size_t align, void *user);
+    /**
+     * Told once, by the thread that found it, that the library has a bug, before the process is aborted. `message` has `length` bytes
+     * of UTF-8 and no zero at its end. It must not call the library.
+     */
+    void (*panic)(const char *message, size_t length, void *user);
+    /** Passed to each of them. */
+    void *user;
+} kvb_hooks;
+
+/**
+ * Sets the functions that the library uses for memory and panics, for the whole process; NULL sets its own again (`malloc` and `free`,
+ * a line on standard error). To be called before anything is created.
+ *
+ * Ownership: the struct is copied; the functions and `user` must stay. Threads: no other call may run meanwhile. O(1).
+ * Errors: `KVB_ERR_IN_USE` if an object of the library lives; `KVB_ERR_INVALID` if only one of `alloc` and `free` is given;
+ * `KVB_ERR_STRUCT_SIZE`.
+ */
+kvb_status kvb_set_hooks(const kvb_hooks *hooks);
+
+/* ---------------------------------------------------------------------------
  * Why a call failed, with the numbers that a caller needs to decide what to do next.
  */
 
@@ -66,9 +288,6 @@ extern "C" {
 
 /** Bytes of a message, with the zero at its end. */
 #define KVB_MESSAGE_BYTES 160
-
-/** `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call. */
-typedef int32_t kvb_status;
 
 /**
  * What a failed call tells beside its status. Give NULL where you do not want it. On success it is not touched.
@@ -102,127 +321,6 @@ typedef struct kvb_error {
     /** A sentence with the numbers, in UTF-8, ended by a zero. */
     char message[KVB_MESSAGE_BYTES];
 } kvb_error;
-
-/* ---------------------------------------------------------------------------
- * How the content of blocks is laid out.
- */
-
-/** How the content of one shard's blocks is laid out. It does not change once it is made. */
-typedef struct kvb_format kvb_format;
-
-/**
- * Says how blocks are laid out: positions of a block, a number of yours for the type of their elements, and the bytes of a block in each
- * plane (K and V of each layer, say).
- *
- * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_format_destroy`; nothing refers to it after the calls that
- * it is given to. Threads: any. O(planes). Errors: `KVB_ERR_LAYOUT`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_format_create(size_t block_size,
-                             uint32_t element,
-                             const uint64_t *plane_bytes,
-                             size_t plane_count,
-                             kvb_format **out,
-                             kvb_error *error);
-
-/**
- * Bytes of a block in all planes.
- *
- * Threads: any. O(planes). NULL: 0.
- */
-uint64_t kvb_format_block_bytes(const kvb_format *format);
-
-/**
- * Gives a format back.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_format_destroy(kvb_format *format);
-
-/* ---------------------------------------------------------------------------
- * Who holds blocks, for audits.
- */
-
-/** A `kvb_seqs`. */
-#define KVB_HOLDER_SEQS 0
-
-/** A `kvb_lanes`. */
-#define KVB_HOLDER_LANES 1
-
-/** A `kvb_detached`. */
-#define KVB_HOLDER_DETACHED 2
-
-/** Somebody who holds blocks or credits. */
-typedef struct kvb_holder {
-    /** `KVB_HOLDER_*`. */
-    uint32_t kind;
-    /** 0. */
-    uint32_t reserved;
-    /** The object. */
-    const void *object;
-} kvb_holder;
-
-/* ---------------------------------------------------------------------------
- * What waits for a device or a peer.
- */
-
-/**
- * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
- * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
- * time may use it.
- */
-typedef struct kvb_lanes kvb_lanes;
-
-/**
- * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
- * on all or on none, and one handle names a sequence on all. One thread at a time may use it, also for calls with a `const` pointer; many
- * registries may share pools.
- */
-typedef struct kvb_seqs kvb_seqs;
-
-/**
- * Makes a lane for each shard of a registry.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(shards).
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
- */
-kvb_status kvb_seqs_lanes_create(const kvb_seqs *seqs, kvb_lanes **out);
-
-/** The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`. */
-typedef struct kvb_pool kvb_pool;
-
-/**
- * Makes one lane for a pool, as shard 0 of the lanes.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
- * NULL: neither.
- */
-kvb_status kvb_pool_lanes_create(const kvb_pool *pool,
-                                 kvb_lanes **out);
-
-/**
- * The stream of a shard has passed a fence: all that waits for it or an earlier one is given back. `*blocks` is how many became free or
- * idle by it. An earlier fence than the last one changes nothing.
- *
- * Threads: the lanes'. O(blocks given back). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: `blocks`.
- */
-kvb_status kvb_lanes_complete(kvb_lanes *lanes,
-                              size_t shard,
-                              uint64_t fence,
-                              size_t *blocks);
-
-/**
- * References that wait on all shards: a block counts once for each release.
- *
- * Threads: the lanes'. O(references). NULL: 0.
- */
-size_t kvb_lanes_waiting(const kvb_lanes *lanes);
-
-/**
- * Gives the lanes back, and all that waits: the devices and peers must be done with it.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_lanes_destroy(kvb_lanes *lanes);
 
 /* ---------------------------------------------------------------------------
  * Which prompts may share blocks at all.
@@ -273,8 +371,102 @@ kvb_status kvb_namespace_create(const kvb_namespace_parts *parts,
 void kvb_namespace_destroy(kvb_namespace *space);
 
 /* ---------------------------------------------------------------------------
+ * What is looked up, and what blocks contain.
+ */
+
+/**
+ * 128 bits that tell blocks of equal tokens apart: your digest of what else decides their K/V, an image and its offset for instance.
+ * Zero says that there is nothing.
+ */
+typedef struct kvb_extra_key {
+    /** The lower half. */
+    uint64_t low;
+    /** The upper half. */
+    uint64_t high;
+} kvb_extra_key;
+
+/** All whole blocks of the prompt may match, even if nothing is left to compute then; otherwise at least one position is left. */
+#define KVB_PROMPT_FULL_HIT 1
+
+/** A prompt. Whole blocks match, and are compared token by token. */
+typedef struct kvb_prompt {
+    /** Whose blocks may match; NULL is the bare model's namespace. */
+    const kvb_namespace *space;
+    /** The tokens, a partial last block included. */
+    const uint32_t *tokens;
+    /** How many. */
+    size_t token_count;
+    /** One for each whole block, or NULL. */
+    const kvb_extra_key *extra;
+    /** How many. */
+    size_t extra_count;
+    /** Your own chain key for each whole block, or NULL to have them hashed. */
+    const uint64_t *keys;
+    /** How many. */
+    size_t key_count;
+    /** `KVB_PROMPT_*`, or 0. */
+    uint32_t flags;
+    /** 0. */
+    uint32_t reserved;
+} kvb_prompt;
+
+/** What some positions contain. */
+typedef struct kvb_contents {
+    /** The tokens. */
+    const uint32_t *tokens;
+    /** How many. */
+    size_t token_count;
+    /** One for each block that these tokens complete, or NULL. */
+    const kvb_extra_key *extra;
+    /** How many. */
+    size_t extra_count;
+    /** Your own chain key for each of these blocks, or NULL to have them hashed. */
+    const uint64_t *keys;
+    /** How many. */
+    size_t key_count;
+} kvb_contents;
+
+/* ---------------------------------------------------------------------------
+ * How the content of blocks is laid out.
+ */
+
+/** How the content of one shard's blocks is laid out. It does not change once it is made. */
+typedef struct kvb_format kvb_format;
+
+/**
+ * Says how blocks are laid out: positions of a block, a number of yours for the type of their elements, and the bytes of a block in each
+ * plane (K and V of each layer, say).
+ *
+ * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_format_destroy`; nothing refers to it after the calls that
+ * it is given to. Threads: any. O(planes). Errors: `KVB_ERR_LAYOUT`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_format_create(size_t block_size,
+                             uint32_t element,
+                             const uint64_t *plane_bytes,
+                             size_t plane_count,
+                             kvb_format **out,
+                             kvb_error *error);
+
+/**
+ * Bytes of a block in all planes.
+ *
+ * Threads: any. O(planes). NULL: 0.
+ */
+uint64_t kvb_format_block_bytes(const kvb_format *format);
+
+/**
+ * Gives a format back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_format_destroy(kvb_format *format);
+
+/* ---------------------------------------------------------------------------
  * One shard: its blocks, and what can be done to all of them.
  */
+
+/** The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`. */
+typedef struct kvb_pool kvb_pool;
 
 /** What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice. */
 typedef struct kvb_pool_config {
@@ -376,39 +568,6 @@ typedef struct kvb_probe {
     /** Blocks among them that are idle: taking one costs as much as taking a free one. */
     size_t idle;
 } kvb_probe;
-
-/**
- * 128 bits that tell blocks of equal tokens apart: your digest of what else decides their K/V, an image and its offset for instance.
- * Zero says that there is nothing.
- */
-typedef struct kvb_extra_key {
-    /** The lower half. */
-    uint64_t low;
-    /** The upper half. */
-    uint64_t high;
-} kvb_extra_key;
-
-/** A prompt. Whole blocks match, and are compared token by token. */
-typedef struct kvb_prompt {
-    /** Whose blocks may match; NULL is the bare model's namespace. */
-    const kvb_namespace *space;
-    /** The tokens, a partial last block included. */
-    const uint32_t *tokens;
-    /** How many. */
-    size_t token_count;
-    /** One for each whole block, or NULL. */
-    const kvb_extra_key *extra;
-    /** How many. */
-    size_t extra_count;
-    /** Your own chain key for each whole block, or NULL to have them hashed. */
-    const uint64_t *keys;
-    /** How many. */
-    size_t key_count;
-    /** `KVB_PROMPT_*`, or 0. */
-    uint32_t flags;
-    /** 0. */
-    uint32_t reserved;
-} kvb_prompt;
 
 /**
  * How much of a prompt is findable at this instant. Changes nothing, not even the order of reclaim.
@@ -649,60 +808,15 @@ kvb_status kvb_pool_maintain(const kvb_pool *pool,
                              kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * What is looked up, and what blocks contain.
+ * Registries of sequences: what a scheduler talks to.
  */
-
-/** All whole blocks of the prompt may match, even if nothing is left to compute then; otherwise at least one position is left. */
-#define KVB_PROMPT_FULL_HIT 1
-
-/** What some positions contain. */
-typedef struct kvb_contents {
-    /** The tokens. */
-    const uint32_t *tokens;
-    /** How many. */
-    size_t token_count;
-    /** One for each block that these tokens complete, or NULL. */
-    const kvb_extra_key *extra;
-    /** How many. */
-    size_t extra_count;
-    /** Your own chain key for each of these blocks, or NULL to have them hashed. */
-    const uint64_t *keys;
-    /** How many. */
-    size_t key_count;
-} kvb_contents;
-
-/* ---------------------------------------------------------------------------
- * The caller's functions for memory and for the end of the process.
- */
-
-/** Functions of the caller's that the library uses instead of its own. What is NULL stays the library's own. */
-typedef struct kvb_hooks {
-    /** `sizeof(kvb_hooks)`. */
-    uint32_t struct_size;
-    /** 0. */
-    uint32_t reserved;
-    /** Gives `size` bytes aligned to `align` (a power of two), or NULL. Any thread may call it at any time. Set with `free`. */
-    void *(*alloc)(size_t size, size_t align, void *user);
-    /** Takes back what `alloc` gave for this size and alignment. */
-    void (*free)(void *memory, size_t size, size_t align, void *user);
-    /**
-     * Told once, by the thread that found it, that the library has a bug, before the process is aborted. `message` has `length` bytes
-     * of UTF-8 and no zero at its end. It must not call the library.
-     */
-    void (*panic)(const char *message, size_t length, void *user);
-    /** Passed to each of them. */
-    void *user;
-} kvb_hooks;
 
 /**
- * Sets the functions that the library uses for memory and panics, for the whole process; NULL sets its own again (`malloc` and `free`,
- * a line on standard error). To be called before anything is created.
- *
- * Ownership: the struct is copied; the functions and `user` must stay. Threads: no other call may run meanwhile. O(1).
- * Errors: `KVB_ERR_IN_USE` if an object of the library lives; `KVB_ERR_INVALID` if only one of `alloc` and `free` is given;
- * `KVB_ERR_STRUCT_SIZE`.
+ * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
+ * on all or on none, and one handle names a sequence on all. One thread at a time may use it, also for calls with a `const` pointer; many
+ * registries may share pools.
  */
-kvb_status kvb_set_hooks(const kvb_hooks *hooks);
+typedef struct kvb_seqs kvb_seqs;
 
 /* ---------------------------------------------------------------------------
  * Admission: all of what a request needs, or nothing.
@@ -825,6 +939,16 @@ kvb_status kvb_seqs_admit(kvb_seqs *seqs,
  * Recounting everything.
  */
 
+/** Somebody who holds blocks or credits. */
+typedef struct kvb_holder {
+    /** `KVB_HOLDER_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The object. */
+    const void *object;
+} kvb_holder;
+
 /**
  * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
  * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
@@ -855,6 +979,13 @@ kvb_status kvb_seqs_truncate(kvb_seqs *seqs,
                              kvb_handle seq,
                              size_t positions,
                              kvb_error *error);
+
+/**
+ * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
+ * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
+ * time may use it.
+ */
+typedef struct kvb_lanes kvb_lanes;
 
 /**
  * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
@@ -1778,190 +1909,63 @@ kvb_status kvb_seqs_select_victims(const kvb_seqs *seqs,
                                    kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * What a call answers: explicit numbers that are never used again for anything else, with a name and a sentence for each.
+ * What waits for a device or a peer.
  */
-
-/** Done. */
-#define KVB_OK 0
-
-/** A pointer is NULL that must not be. */
-#define KVB_ERR_NULL 100
-
-/** A length is more than memory can hold, or a pointer is not aligned. */
-#define KVB_ERR_LENGTH 101
-
-/** Struct_size is too small, or a field is set that this version does not know. */
-#define KVB_ERR_STRUCT_SIZE 102
-
-/** A field has a value that means nothing. */
-#define KVB_ERR_INVALID 103
-
-/** There is no shard, rank or item of that number. */
-#define KVB_ERR_OUT_OF_RANGE 104
-
-/** The buffer is too short. */
-#define KVB_ERR_TOO_SHORT 105
-
-/** Tokens, extra keys or chain keys are not as many as the call needs. */
-#define KVB_ERR_LENGTH_MISMATCH 106
-
-/** An object is of another pool, or not one for each shard. */
-#define KVB_ERR_WRONG_POOL 107
-
-/** It is in use. */
-#define KVB_ERR_IN_USE 108
-
-/** The host has no memory for bookkeeping. */
-#define KVB_ERR_NO_MEMORY 200
-
-/** More blocks than the shard has: waiting cannot help. */
-#define KVB_ERR_NEVER_FITS 201
-
-/** Not enough blocks now: wait, preempt, or end a request. */
-#define KVB_ERR_SHORTFALL 202
-
-/** No slot is vacant. */
-#define KVB_ERR_TOO_MANY_SEQUENCES 203
-
-/** Beyond the cap that was set at admission. */
-#define KVB_ERR_CAP_REACHED 204
-
-/** A block has as many references as can be counted. */
-#define KVB_ERR_TOO_MANY_REFERENCES 205
-
-/** More than is left. */
-#define KVB_ERR_EXCEEDS 206
-
-/** Some items of the batch failed: the others are done. */
-#define KVB_ERR_PARTIAL 207
-
-/** The handle or ticket names nothing: released, preempted, detached, done, or another registry's. */
-#define KVB_ERR_STALE 300
-
-/** Beyond the positions of the sequence. */
-#define KVB_ERR_BEYOND 301
-
-/** The tokens do not go on where the known ones end. */
-#define KVB_ERR_NOT_NEXT 302
-
-/** Its content is being loaded: what has arrived is there. */
-#define KVB_ERR_LOADING 303
-
-/** A copy is to be made first. */
-#define KVB_ERR_COPY_PENDING 304
-
-/** It is being moved here, and that is not committed: commit it. */
-#define KVB_ERR_UNCOMMITTED 305
-
-/** It is offered to be moved elsewhere: abort that, or wait. */
-#define KVB_ERR_LEAVING 306
-
-/** It has been moved elsewhere: release it here. */
-#define KVB_ERR_MOVED 307
-
-/** A pool needs at least one block. */
-#define KVB_ERR_NO_BLOCKS 400
-
-/** More blocks than a shard has ids. */
-#define KVB_ERR_TOO_MANY_BLOCKS 401
-
-/** Max_blocks is below blocks. */
-#define KVB_ERR_MAX_BELOW_BLOCKS 402
-
-/** The block size is zero or absurd, or not that of the other shards. */
-#define KVB_ERR_BLOCK_SIZE 403
-
-/** A registry needs room for at least one sequence. */
-#define KVB_ERR_NO_SEQUENCES 404
-
-/** More sequences than slots have names. */
-#define KVB_ERR_TOO_MANY_SLOTS 405
-
-/** The watermark leaves no block to be admitted. */
-#define KVB_ERR_WATERMARK 406
-
-/** The format has another block size than the pool. */
-#define KVB_ERR_FORMAT 407
-
-/** The event ring is larger than the largest. */
-#define KVB_ERR_TOO_MANY_EVENTS 408
-
-/** An instance needs at least one shard. */
-#define KVB_ERR_NO_SHARDS 409
-
-/** More shards than an instance can have. */
-#define KVB_ERR_TOO_MANY_SHARDS 410
-
-/** Two shards have one name or one pool. */
-#define KVB_ERR_SAME_SHARD 411
-
-/** The shards have different numbers of slots. */
-#define KVB_ERR_SLOTS 412
-
-/** The planes of a layout are not as they must be. */
-#define KVB_ERR_LAYOUT 413
-
-/** The shard has no such block. */
-#define KVB_ERR_NO_SUCH_BLOCK 500
-
-/** The block is not findable. */
-#define KVB_ERR_NOT_PUBLISHED 501
-
-/** More blocks than max_blocks. */
-#define KVB_ERR_BEYOND_MAX 502
-
-/** No block would be left online. */
-#define KVB_ERR_NOTHING_LEFT 503
-
-/** Another thread is growing or shrinking it. */
-#define KVB_ERR_IN_PROGRESS 504
-
-/** The pool keeps no events. */
-#define KVB_ERR_NO_EVENTS 505
-
-/** The audit found something that does not add up. */
-#define KVB_ERR_INCONSISTENT 900
-
-/** An error that this version of the C API does not know. */
-#define KVB_ERR_UNKNOWN 999
 
 /**
- * The name of a number, `KVB_ERR_SHORTFALL` for instance; `KVB_ERR_UNKNOWN` for one that is none.
+ * Makes a lane for each shard of a registry.
  *
- * Ownership: static. Threads: any. O(errors). Never NULL.
+ * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(shards).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
  */
-const char *kvb_status_name(kvb_status status);
+kvb_status kvb_seqs_lanes_create(const kvb_seqs *seqs, kvb_lanes **out);
 
 /**
- * A sentence for a number, without a full stop.
+ * Makes one lane for a pool, as shard 0 of the lanes.
  *
- * Ownership: static. Threads: any. O(errors). Never NULL.
+ * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: neither.
  */
-const char *kvb_status_message(kvb_status status);
+kvb_status kvb_pool_lanes_create(const kvb_pool *pool,
+                                 kvb_lanes **out);
+
+/**
+ * The stream of a shard has passed a fence: all that waits for it or an earlier one is given back. `*blocks` is how many became free or
+ * idle by it. An earlier fence than the last one changes nothing.
+ *
+ * Threads: the lanes'. O(blocks given back). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: `blocks`.
+ */
+kvb_status kvb_lanes_complete(kvb_lanes *lanes,
+                              size_t shard,
+                              uint64_t fence,
+                              size_t *blocks);
+
+/**
+ * References that wait on all shards: a block counts once for each release.
+ *
+ * Threads: the lanes'. O(references). NULL: 0.
+ */
+size_t kvb_lanes_waiting(const kvb_lanes *lanes);
+
+/**
+ * Gives the lanes back, and all that waits: the devices and peers must be done with it.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_lanes_destroy(kvb_lanes *lanes);
 
 /* ---------------------------------------------------------------------------
- * Which header a library fits.
+ * Who holds blocks, for audits.
  */
 
-/** The version of the binary interface. Programs that were built with another number must not use the library. */
-#define KVB_ABI_VERSION 0
+/** A `kvb_seqs`. */
+#define KVB_HOLDER_SEQS 0
 
-/** The version of the library that the header came with. */
-#define KVB_VERSION "0.1.0"
+/** A `kvb_lanes`. */
+#define KVB_HOLDER_LANES 1
 
-/**
- * The library's `KVB_ABI_VERSION`, to be compared with the header's: see `kvb_abi_matches`.
- *
- * Threads: any. O(1).
- */
-uint32_t kvb_abi_version(void);
-
-/**
- * The library's version, as `KVB_VERSION`.
- *
- * Ownership: static. Threads: any. O(1). Never NULL.
- */
-const char *kvb_version(void);
+/** A `kvb_detached`. */
+#define KVB_HOLDER_DETACHED 2
 
 /**
  * Whether the library that was linked or loaded has the binary interface of this header. If not, call nothing else.

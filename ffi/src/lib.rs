@@ -22,15 +22,27 @@ mod arg;
 mod object;
 mod text;
 
-pub mod error;
-pub mod format;
-pub mod holder;
-pub mod lanes;
-pub mod namespace;
-pub mod pool;
-pub mod prompt;
+// In the order of the header, where each file uses those above it.
+
+pub mod status;
+
+pub mod version;
+
 #[cfg(not(feature = "rust-host"))]
 pub mod runtime;
+
+pub mod error;
+
+pub mod namespace;
+
+pub mod prompt;
+
+pub mod format;
+
+pub mod pool;
+
 pub mod seqs;
-pub mod status;
-pub mod version;
+
+pub mod lanes;
+
+pub mod holder;
