@@ -596,49 +596,6 @@ kvb_status kvb_pool_probe(const kvb_pool *pool,
 #define KVB_HASH_XXH3 1
 
 /* ---------------------------------------------------------------------------
- * More blocks, or fewer, while it serves.
- */
-
-/** What a change of a pool's size did. */
-typedef struct kvb_resized {
-    /** Blocks that this call brought online, or took offline. */
-    size_t blocks;
-    /** After growing: blocks below the new limit that were draining, and stay what they are. */
-    size_t taken_back;
-    /** After shrinking: blocks at or above the limit that are not offline yet, as they are held. */
-    size_t draining;
-} kvb_resized;
-
-/**
- * Brings the next `blocks` ids online, from the capacity on.
- *
- * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_pool_grow(const kvb_pool *pool,
-                         size_t blocks,
-                         kvb_resized *out,
-                         kvb_error *error);
-
-/** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
-typedef struct kvb_worker kvb_worker;
-
-/**
- * Takes the `blocks` highest ids that are online out of service. The free and idle ones among them go at once, the held ones when they
- * are released; no block moves. The memory from the limit on may be given away when nothing is left draining. With 0 it collects
- * what did not go by itself.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors, after which nothing has changed:
- * `KVB_ERR_SHORTFALL` (reservations stand), `KVB_ERR_NOTHING_LEFT`, `KVB_ERR_IN_PROGRESS`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_pool_shrink(const kvb_pool *pool,
-                           kvb_worker *worker,
-                           size_t blocks,
-                           kvb_resized *out,
-                           kvb_error *error);
-
-/* ---------------------------------------------------------------------------
  * The figures of one shard.
  */
 
@@ -734,6 +691,9 @@ kvb_status kvb_pool_report_text(const kvb_pool *pool,
  * What a thread keeps for its calls, and the upkeep of what is findable.
  */
 
+/** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
+typedef struct kvb_worker kvb_worker;
+
 /**
  * Makes a worker. Registries have their own; this is for calls to the pool itself.
  *
@@ -808,6 +768,46 @@ kvb_status kvb_pool_maintain(const kvb_pool *pool,
                              kvb_error *error);
 
 /* ---------------------------------------------------------------------------
+ * More blocks, or fewer, while it serves.
+ */
+
+/** What a change of a pool's size did. */
+typedef struct kvb_resized {
+    /** Blocks that this call brought online, or took offline. */
+    size_t blocks;
+    /** After growing: blocks below the new limit that were draining, and stay what they are. */
+    size_t taken_back;
+    /** After shrinking: blocks at or above the limit that are not offline yet, as they are held. */
+    size_t draining;
+} kvb_resized;
+
+/**
+ * Brings the next `blocks` ids online, from the capacity on.
+ *
+ * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_grow(const kvb_pool *pool,
+                         size_t blocks,
+                         kvb_resized *out,
+                         kvb_error *error);
+
+/**
+ * Takes the `blocks` highest ids that are online out of service. The free and idle ones among them go at once, the held ones when they
+ * are released; no block moves. The memory from the limit on may be given away when nothing is left draining. With 0 it collects
+ * what did not go by itself.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors, after which nothing has changed:
+ * `KVB_ERR_SHORTFALL` (reservations stand), `KVB_ERR_NOTHING_LEFT`, `KVB_ERR_IN_PROGRESS`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_shrink(const kvb_pool *pool,
+                           kvb_worker *worker,
+                           size_t blocks,
+                           kvb_resized *out,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
  * Registries of sequences: what a scheduler talks to.
  */
 
@@ -819,50 +819,8 @@ kvb_status kvb_pool_maintain(const kvb_pool *pool,
 typedef struct kvb_seqs kvb_seqs;
 
 /* ---------------------------------------------------------------------------
- * Admission: all of what a request needs, or nothing.
+ * Names of sequences.
  */
-
-/** Nothing is set aside: an append that needs a block may be refused, and you preempt, wait, or end the request. */
-#define KVB_GROWTH_ON_DEMAND 0
-
-/** At most `growth_amount` positions beyond the prompt, and room for all of them is set aside: an append within never fails. */
-#define KVB_GROWTH_CAP 1
-
-/**
- * `growth_amount` blocks are set aside; appends draw on them, and at block borders they are made up to that number again where
- * there is room. An append fails only if these and what is available do not cover it.
- */
-#define KVB_GROWTH_AHEAD 2
-
-/**
- * The need is held against the capacity as if nothing were shared: tables and promises of the whole registry must fit. Otherwise a
- * shared block counts once.
- */
-#define KVB_ADMIT_CONSERVATIVE 1
-
-/** Its blocks are not published: nobody else will find them. */
-#define KVB_ADMIT_UNPUBLISHED 2
-
-/** It returns after a preemption: its hits are counted apart. */
-#define KVB_ADMIT_RETURNING 4
-
-/** A request. All zero but `struct_size` and `prompt` is a good choice. */
-typedef struct kvb_admit {
-    /** `sizeof(kvb_admit)`. */
-    uint32_t struct_size;
-    /** `KVB_ADMIT_*`, or 0. */
-    uint32_t flags;
-    /** What is to be computed. */
-    kvb_prompt prompt;
-    /** `KVB_GROWTH_*`: what it is promised beyond the prompt. */
-    uint32_t growth;
-    /** 0. */
-    uint32_t reserved;
-    /** Positions for `KVB_GROWTH_CAP`, blocks for `KVB_GROWTH_AHEAD`. */
-    size_t growth_amount;
-    /** Your name for it: see `kvb_seqs_find`. */
-    uint64_t label;
-} kvb_admit;
 
 /**
  * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
@@ -874,170 +832,44 @@ typedef struct kvb_handle {
     uint64_t bits;
 } kvb_handle;
 
-/** An admitted sequence. */
-typedef struct kvb_admitted {
-    /** Its name from now on. */
-    kvb_handle seq;
-    /** Positions that were found: compute from there on. */
-    size_t hit;
-    /** Blocks that were taken for the rest, on the shard that took the fewest: the last ones of its table. */
-    size_t fresh;
-} kvb_admitted;
-
-/** What an admission takes on one shard, in blocks. It must have `hit_idle + fresh + promised` available above the watermark. */
-typedef struct kvb_cost {
-    /** Entries of its table: `hit_held + hit_idle + fresh`. */
-    size_t blocks;
-    /** Found, and held by somebody already: they cost nothing. */
-    size_t hit_held;
-    /** Found idle. */
-    size_t hit_idle;
-    /** Taken. */
-    size_t fresh;
-    /** Set aside for its growth. */
-    size_t promised;
-} kvb_cost;
-
 /**
- * How many positions of a prompt are findable on every shard at this instant. Changes nothing, not even the order of reclaim.
+ * The slot of a handle: below the registry's `max_sequences`, so an index for what you keep beside it.
  *
- * Threads: the registry's. O(blocks found) a shard. Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY` (with extra keys only).
- * NULL: only `error`.
+ * Threads: any. O(1).
  */
-kvb_status kvb_seqs_probe(const kvb_seqs *seqs,
-                          const kvb_prompt *prompt,
-                          size_t *positions,
-                          kvb_error *error);
+uint32_t kvb_handle_slot(kvb_handle handle);
 
 /**
- * What `kvb_seqs_admit` would take on each shard at this instant, or the refusal that it would give. Changes nothing.
+ * The epoch of a handle: which sequence of the pool it was, counted through all of its registries.
  *
- * Ownership: `costs` has room for one a shard, or is NULL. Threads: the registry's. O(blocks found) a shard; with a conservative budget a
- * look at every slot. Errors: as `kvb_seqs_admit`. NULL: `costs`, `error`.
+ * Threads: any. O(1).
  */
-kvb_status kvb_seqs_check(const kvb_seqs *seqs,
-                          const kvb_admit *request,
-                          kvb_cost *costs,
-                          kvb_error *error);
+uint64_t kvb_handle_epoch(kvb_handle handle);
 
 /**
- * Admits a sequence on every shard: holds what is found of its prompt, takes blocks for the rest, and sets aside what it is promised;
- * all of it or nothing. All positions of the prompt are appended and known then, and those found are computed; tell the others with
- * `kvb_seqs_computed`.
+ * Finds the latest sequence of each label. A label without one gets a handle that names no sequence, and the call answers
+ * `KVB_ERR_STALE` after it has looked for all of them.
  *
- * Ownership: nothing that `request` points to is kept. Threads: the registry's. O(blocks); allocates only for sequences longer than
- * `kvb_seqs_config.positions`, and with extra keys. Errors, after which nothing has changed: `KVB_ERR_NEVER_FITS` (waiting cannot help),
- * `KVB_ERR_SHORTFALL`, `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY`, `KVB_ERR_INVALID`,
- * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ * Ownership: `out` has room for `count`. Threads: the registry's. O(1) a label, no allocation. Errors: `KVB_ERR_STALE`.
+ * NULL: lists of 0.
  */
-kvb_status kvb_seqs_admit(kvb_seqs *seqs,
-                          const kvb_admit *request,
-                          kvb_admitted *out,
-                          kvb_error *error);
-
-/* ---------------------------------------------------------------------------
- * Recounting everything.
- */
-
-/** Somebody who holds blocks or credits. */
-typedef struct kvb_holder {
-    /** `KVB_HOLDER_*`. */
-    uint32_t kind;
-    /** 0. */
-    uint32_t reserved;
-    /** The object. */
-    const void *object;
-} kvb_holder;
-
-/**
- * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
- * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
- * rest only: no other thread may use the pools meanwhile.
- *
- * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
- * named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.
- */
-kvb_status kvb_seqs_audit(const kvb_seqs *seqs,
-                          const kvb_holder *others,
-                          size_t count,
-                          kvb_error *error);
-
-/* ---------------------------------------------------------------------------
- * Shortening, branching, and blocks whose content was findable already.
- */
-
-/**
- * Keeps the first `positions` positions of a sequence on every shard and gives the blocks behind them back: drafts that were rejected,
- * a conversation that is edited. If the end then lies in a published block, its next append needs a block for a copy, which is set aside
- * by this call.
- *
- * Threads: the registry's. O(blocks given back). Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`;
- * `KVB_ERR_SHORTFALL`, only where the end lies in a published block; `KVB_ERR_LOADING`, `KVB_ERR_LEAVING`, `KVB_ERR_UNCOMMITTED`,
- * `KVB_ERR_MOVED`. NULL: only `error`.
- */
-kvb_status kvb_seqs_truncate(kvb_seqs *seqs,
-                             kvb_handle seq,
-                             size_t positions,
-                             kvb_error *error);
-
-/**
- * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
- * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
- * time may use it.
- */
-typedef struct kvb_lanes kvb_lanes;
-
-/**
- * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
- * fence.
- *
- * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_truncate_after(kvb_seqs *seqs,
-                                   kvb_handle seq,
-                                   size_t positions,
-                                   kvb_lanes *lanes,
-                                   uint64_t fence,
-                                   kvb_error *error);
-
-/**
- * Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its
- * label and its remaining promise; whoever appends into a shared block first gets a copy.
- *
- * Ownership: `children` has room for `count`; its contents are of use on success only. Threads: the registry's. O(blocks) a branch; allocates as
- * `kvb_seqs_admit`. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`,
- * `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`,
- * `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: no children, `error`.
- */
-kvb_status kvb_seqs_fork(kvb_seqs *seqs,
-                         kvb_handle parent,
-                         kvb_handle *children,
+kvb_status kvb_seqs_find(const kvb_seqs *seqs,
+                         const uint64_t *labels,
                          size_t count,
-                         kvb_error *error);
+                         kvb_handle *out);
 
 /**
- * Where a sequence has blocks whose content was findable already, puts the findable ones into its table on every shard and frees its own.
- * Nothing may touch these any more. `*blocks` is how many.
+ * Lists the sequences that live, by slot, or those of one label, the latest first: the first `capacity` of them. `*count` is how many
+ * there are. `label` points to the label, or is NULL for all.
  *
- * Threads: the registry's. O(blocks). Errors: `KVB_ERR_STALE`. NULL: `blocks`, `error`.
+ * Ownership: `out` has room for `capacity`. Threads: the registry's. O(max_sequences), or O(sequences of the label); no allocation.
+ * Errors: none but those of pointers. NULL: `label`; `out` if `capacity` is 0.
  */
-kvb_status kvb_seqs_adopt_duplicates(kvb_seqs *seqs,
-                                     kvb_handle seq,
-                                     size_t *blocks,
-                                     kvb_error *error);
-
-/**
- * As `kvb_seqs_adopt_duplicates`, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's
- * lane has passed the fence.
- *
- * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
- */
-kvb_status kvb_seqs_adopt_duplicates_after(kvb_seqs *seqs,
-                                           kvb_handle seq,
-                                           kvb_lanes *lanes,
-                                           uint64_t fence,
-                                           size_t *blocks,
-                                           kvb_error *error);
+kvb_status kvb_seqs_list(const kvb_seqs *seqs,
+                         const uint64_t *label,
+                         kvb_handle *out,
+                         size_t capacity,
+                         size_t *count);
 
 /* ---------------------------------------------------------------------------
  * Making registries.
@@ -1131,179 +963,277 @@ void kvb_seqs_destroy(kvb_seqs *seqs);
 #define KVB_MAX_SHARDS 16
 
 /* ---------------------------------------------------------------------------
- * More blocks, or fewer, on every shard while they serve.
+ * Admission: all of what a request needs, or nothing.
  */
 
-/**
- * Gives every rank, or every shard's pool, `blocks` more. As `kvb_pool_grow`, on all or on none.
- *
- * Threads: the registry's. NULL: only `error`.
- */
-kvb_status kvb_seqs_grow(kvb_seqs *seqs, size_t blocks, kvb_error *error);
+/** Nothing is set aside: an append that needs a block may be refused, and you preempt, wait, or end the request. */
+#define KVB_GROWTH_ON_DEMAND 0
+
+/** At most `growth_amount` positions beyond the prompt, and room for all of them is set aside: an append within never fails. */
+#define KVB_GROWTH_CAP 1
 
 /**
- * Takes the upper `blocks` of every rank, or of every shard's pool, out of service. As `kvb_pool_shrink`, on all or on none; what is held
- * drains, and 0 collects what did not go by itself.
- *
- * Threads: the registry's. NULL: only `error`.
+ * `growth_amount` blocks are set aside; appends draw on them, and at block borders they are made up to that number again where
+ * there is room. An append fails only if these and what is available do not cover it.
  */
-kvb_status kvb_seqs_shrink(kvb_seqs *seqs,
-                           size_t blocks,
-                           kvb_error *error);
+#define KVB_GROWTH_AHEAD 2
 
 /**
- * Gives one rank in lockstep, or one shard's pool, another number of blocks. What larger ranks have beyond the smallest is stranded.
- *
- * Threads: the registry's. Errors: as `kvb_pool_grow` and `kvb_pool_shrink`; `KVB_ERR_OUT_OF_RANGE`. NULL: only `error`.
+ * The need is held against the capacity as if nothing were shared: tables and promises of the whole registry must fit. Otherwise a
+ * shared block counts once.
  */
-kvb_status kvb_seqs_resize_rank(kvb_seqs *seqs,
-                                size_t at,
-                                size_t blocks,
-                                kvb_error *error);
+#define KVB_ADMIT_CONSERVATIVE 1
+
+/** Its blocks are not published: nobody else will find them. */
+#define KVB_ADMIT_UNPUBLISHED 2
+
+/** It returns after a preemption: its hits are counted apart. */
+#define KVB_ADMIT_RETURNING 4
+
+/** A request. All zero but `struct_size` and `prompt` is a good choice. */
+typedef struct kvb_admit {
+    /** `sizeof(kvb_admit)`. */
+    uint32_t struct_size;
+    /** `KVB_ADMIT_*`, or 0. */
+    uint32_t flags;
+    /** What is to be computed. */
+    kvb_prompt prompt;
+    /** `KVB_GROWTH_*`: what it is promised beyond the prompt. */
+    uint32_t growth;
+    /** 0. */
+    uint32_t reserved;
+    /** Positions for `KVB_GROWTH_CAP`, blocks for `KVB_GROWTH_AHEAD`. */
+    size_t growth_amount;
+    /** Your name for it: see `kvb_seqs_find`. */
+    uint64_t label;
+} kvb_admit;
+
+/** An admitted sequence. */
+typedef struct kvb_admitted {
+    /** Its name from now on. */
+    kvb_handle seq;
+    /** Positions that were found: compute from there on. */
+    size_t hit;
+    /** Blocks that were taken for the rest, on the shard that took the fewest: the last ones of its table. */
+    size_t fresh;
+} kvb_admitted;
+
+/** What an admission takes on one shard, in blocks. It must have `hit_idle + fresh + promised` available above the watermark. */
+typedef struct kvb_cost {
+    /** Entries of its table: `hit_held + hit_idle + fresh`. */
+    size_t blocks;
+    /** Found, and held by somebody already: they cost nothing. */
+    size_t hit_held;
+    /** Found idle. */
+    size_t hit_idle;
+    /** Taken. */
+    size_t fresh;
+    /** Set aside for its growth. */
+    size_t promised;
+} kvb_cost;
 
 /**
- * Blocks above the limit that are not offline yet, over all shards.
+ * How many positions of a prompt are findable on every shard at this instant. Changes nothing, not even the order of reclaim.
  *
- * Threads: the registry's. O(max_blocks). NULL: 0.
+ * Threads: the registry's. O(blocks found) a shard. Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY` (with extra keys only).
+ * NULL: only `error`.
  */
-size_t kvb_seqs_draining(const kvb_seqs *seqs);
+kvb_status kvb_seqs_probe(const kvb_seqs *seqs,
+                          const kvb_prompt *prompt,
+                          size_t *positions,
+                          kvb_error *error);
+
+/**
+ * What `kvb_seqs_admit` would take on each shard at this instant, or the refusal that it would give. Changes nothing.
+ *
+ * Ownership: `costs` has room for one a shard, or is NULL. Threads: the registry's. O(blocks found) a shard; with a conservative budget a
+ * look at every slot. Errors: as `kvb_seqs_admit`. NULL: `costs`, `error`.
+ */
+kvb_status kvb_seqs_check(const kvb_seqs *seqs,
+                          const kvb_admit *request,
+                          kvb_cost *costs,
+                          kvb_error *error);
+
+/**
+ * Admits a sequence on every shard: holds what is found of its prompt, takes blocks for the rest, and sets aside what it is promised;
+ * all of it or nothing. All positions of the prompt are appended and known then, and those found are computed; tell the others with
+ * `kvb_seqs_computed`.
+ *
+ * Ownership: nothing that `request` points to is kept. Threads: the registry's. O(blocks); allocates only for sequences longer than
+ * `kvb_seqs_config.positions`, and with extra keys. Errors, after which nothing has changed: `KVB_ERR_NEVER_FITS` (waiting cannot help),
+ * `KVB_ERR_SHORTFALL`, `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_NO_MEMORY`, `KVB_ERR_INVALID`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_admit(kvb_seqs *seqs,
+                          const kvb_admit *request,
+                          kvb_admitted *out,
+                          kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * The end of a sequence, now or after a fence, or of its time in one registry.
+ * Growth: a decode step for a whole batch is one call.
  */
 
+/** Positions to append to a sequence. */
+typedef struct kvb_append {
+    /** Which sequence. */
+    kvb_handle seq;
+    /** How many. */
+    size_t positions;
+} kvb_append;
+
 /**
- * Ends sequences on every shard: what is published stays findable as long as nobody needs the room, the rest is free.
+ * A copy that you have to make before its destination is written to or read: the first `positions` of `src` go to `dst`, on one shard.
+ * Both blocks stay held until it is given to `kvb_seqs_copied`, whatever becomes of the sequences.
+ */
+typedef struct kvb_copy {
+    /** The shared or published block. */
+    uint32_t src;
+    /** The sequence's own block in its place. */
+    uint32_t dst;
+    /** Positions from the start of the block. */
+    size_t positions;
+    /** Names the copy. */
+    uint64_t ticket;
+} kvb_copy;
+
+/** An entry of a block table that is new or another than before. */
+typedef struct kvb_change {
+    /** Whose, by its place in the batch. */
+    size_t index;
+    /** The entry of its table. */
+    size_t entry;
+    /** What it is now. */
+    uint32_t block;
+} kvb_change;
+
+/** An item of a batch that failed, and was not changed. */
+typedef struct kvb_failure {
+    /** Its place in the batch. */
+    size_t index;
+    /** Why. */
+    kvb_status status;
+    /** As in `kvb_error`. */
+    uint32_t shard;
+    /** As in `kvb_error`. */
+    uint64_t needed;
+    /** As in `kvb_error`. */
+    uint64_t available;
+    /** As in `kvb_error`. */
+    uint64_t limit;
+    /** As in `kvb_error`. */
+    uint64_t quarantined;
+} kvb_failure;
+
+/** What you have to know and do on one shard before a step runs. Everything is the step's, until the next call that fills it. */
+typedef struct kvb_step_lists {
+    /** Where each appended position goes: `block * block_size + offset`, in the order of the batch. An item that failed has none. */
+    const int64_t *slots;
+    /** How many. */
+    size_t slot_count;
+    /** Blocks that are new in a table, for engines that zero memory. Destinations of copies are among them: zero first. */
+    const uint32_t *fresh;
+    /** How many. */
+    size_t fresh_count;
+    /** Copies to be made before the step writes. */
+    const kvb_copy *copies;
+    /** How many. */
+    size_t copy_count;
+    /** Entries of block tables that changed. */
+    const kvb_change *changes;
+    /** How many. */
+    size_t change_count;
+} kvb_step_lists;
+
+/** What a step filled, for each shard. Kept by you, so that its lists are made once. One thread at a time may use it. */
+typedef struct kvb_step kvb_step;
+
+/**
+ * Makes a step with room for a batch of `sequences`, `positions` of them in all (256 sequences decode 256 positions a step); larger ones
+ * make more when they come, and keep it.
  *
- * Threads: the registry's. O(blocks), no allocation. Errors: `KVB_ERR_STALE`: one or more handles name nothing, or were given twice; the
- * others are done. NULL: an empty list.
+ * Ownership: `*out` is the caller's, to be given to `kvb_step_destroy`. Threads: the registry's. O(positions) a shard.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
  */
-kvb_status kvb_seqs_release(kvb_seqs *seqs,
-                            const kvb_handle *handles,
-                            size_t count);
+kvb_status kvb_step_create(const kvb_seqs *seqs,
+                           size_t sequences,
+                           size_t positions,
+                           kvb_step **out);
 
 /**
- * Ends sequences that will come back: as `kvb_seqs_release`, and counted. Admit them again with all their tokens and
- * `KVB_ADMIT_RETURNING`.
- */
-kvb_status kvb_seqs_preempt(kvb_seqs *seqs, const kvb_handle *handles, size_t count);
-
-/**
- * Ends a sequence whose blocks a device or a peer may still touch: each shard's are quarantined until its lane has passed the fence.
+ * Gives a step back. Copies that it told of stay to be made.
  *
- * Threads: the registry's and the lanes'. O(blocks); allocates for the lane's lists, which are used again. Errors, after which nothing
- * has changed: `KVB_ERR_STALE`, `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
  */
-kvb_status kvb_seqs_release_after(kvb_seqs *seqs,
-                                  kvb_handle seq,
-                                  kvb_lanes *lanes,
-                                  uint64_t fence,
-                                  kvb_error *error);
-
-/** Ends a sequence that will come back, when each shard's lane has passed the fence: as `kvb_seqs_release_after`, and counted. */
-kvb_status kvb_seqs_preempt_after(kvb_seqs *seqs,
-                                  kvb_handle seq,
-                                  kvb_lanes *lanes,
-                                  uint64_t fence,
-                                  kvb_error *error);
+void kvb_step_destroy(kvb_step *step);
 
 /**
- * Ends every sequence and the registry, and what copies under way hold, when each shard's lane has passed the fence.
+ * Appends positions to each sequence of a batch on every shard, in this order, and tells in `step` what is to be done. Who can't have its
+ * positions on one shard gets them on none, and does not touch the others: see `kvb_step_failures`.
  *
- * Ownership: on success `seqs` is gone; otherwise it is as it was. Threads: no other call may use it meanwhile. O(blocks held);
- * allocates. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ * Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
+ * where the step has too little room, and for sequences longer than `kvb_seqs_config.positions`.
+ * Errors: `KVB_ERR_PARTIAL`, the others are done. After `KVB_ERR_NO_MEMORY` nothing is done. In `kvb_failure`: `KVB_ERR_STALE`,
+ * `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`, `KVB_ERR_CAP_REACHED`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`,
+ * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: an empty batch.
  */
-kvb_status kvb_seqs_close_after(kvb_seqs *seqs,
-                                kvb_lanes *lanes,
-                                uint64_t fence,
-                                kvb_error *error);
-
-/** A sequence between two registries, with all that it holds on every shard. */
-typedef struct kvb_detached kvb_detached;
-
-/**
- * Takes a sequence out of a registry, to be attached to another one over the same shards.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_seqs_attach` or `kvb_detached_destroy`. Threads: the registry's. O(1) a
- * shard; allocates. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_COPY_PENDING`, `KVB_ERR_LOADING`,
- * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_seqs_detach(kvb_seqs *seqs,
-                           kvb_handle seq,
-                           kvb_detached **out,
-                           kvb_error *error);
-
-/**
- * Takes a detached sequence in on every shard and names it anew.
- *
- * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: the registry's. O(1) a shard.
- * Errors: `KVB_ERR_WRONG_POOL` (other shards), `KVB_ERR_TOO_MANY_SEQUENCES`. NULL: only `error`.
- */
-kvb_status kvb_seqs_attach(kvb_seqs *seqs,
-                           kvb_detached *detached,
-                           kvb_handle *out,
-                           kvb_error *error);
-
-/**
- * Ends a detached sequence when each shard's lane has passed the fence.
- *
- * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: its own and the lanes'. O(blocks); allocates for the
- * lane's lists. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_detached_release_after(kvb_detached *detached,
-                                      kvb_lanes *lanes,
-                                      uint64_t fence,
-                                      kvb_error *error);
-
-/**
- * Ends a detached sequence.
- *
- * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
- */
-void kvb_detached_destroy(kvb_detached *detached);
-
-/* ---------------------------------------------------------------------------
- * Names of sequences.
- */
-
-/**
- * The slot of a handle: below the registry's `max_sequences`, so an index for what you keep beside it.
- *
- * Threads: any. O(1).
- */
-uint32_t kvb_handle_slot(kvb_handle handle);
-
-/**
- * The epoch of a handle: which sequence of the pool it was, counted through all of its registries.
- *
- * Threads: any. O(1).
- */
-uint64_t kvb_handle_epoch(kvb_handle handle);
-
-/**
- * Finds the latest sequence of each label. A label without one gets a handle that names no sequence, and the call answers
- * `KVB_ERR_STALE` after it has looked for all of them.
- *
- * Ownership: `out` has room for `count`. Threads: the registry's. O(1) a label, no allocation. Errors: `KVB_ERR_STALE`.
- * NULL: lists of 0.
- */
-kvb_status kvb_seqs_find(const kvb_seqs *seqs,
-                         const uint64_t *labels,
+kvb_status kvb_seqs_step(kvb_seqs *seqs,
+                         const kvb_append *batch,
                          size_t count,
-                         kvb_handle *out);
+                         kvb_step *step);
 
 /**
- * Lists the sequences that live, by slot, or those of one label, the latest first: the first `capacity` of them. `*count` is how many
- * there are. `label` points to the label, or is NULL for all.
+ * Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's.
  *
- * Ownership: `out` has room for `capacity`. Threads: the registry's. O(max_sequences), or O(sequences of the label); no allocation.
- * Errors: none but those of pointers. NULL: `label`; `out` if `capacity` is 0.
+ * NULL: only `error`.
  */
-kvb_status kvb_seqs_list(const kvb_seqs *seqs,
-                         const uint64_t *label,
-                         kvb_handle *out,
-                         size_t capacity,
-                         size_t *count);
+kvb_status kvb_seqs_append(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           size_t positions,
+                           kvb_step *step,
+                           kvb_error *error);
+
+/**
+ * Makes sure that a sequence has blocks for `positions` positions in all, without appending any: lookahead. As `kvb_seqs_append`.
+ *
+ * NULL: only `error`.
+ */
+kvb_status kvb_seqs_ensure(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           size_t positions,
+                           kvb_step *step,
+                           kvb_error *error);
+
+/**
+ * How many blocks an append would take beyond what is promised to the sequence, on the shard where that is the most, or the refusal that
+ * it would give. Changes nothing.
+ *
+ * Threads: the registry's. O(1) a shard. Errors: as `kvb_seqs_append`. NULL: `blocks`, `error`.
+ */
+kvb_status kvb_seqs_check_append(const kvb_seqs *seqs,
+                                 kvb_handle seq,
+                                 size_t positions,
+                                 size_t *blocks,
+                                 kvb_error *error);
+
+/**
+ * Lends what the last call that filled a step has to be done on one shard, which is below the registry's `kvb_seqs_shards`.
+ *
+ * Ownership: the lists are the step's, until the next call that fills it. Threads: the step's. O(1).
+ * Errors: `KVB_ERR_OUT_OF_RANGE`, also before the first use. NULL: neither.
+ */
+kvb_status kvb_step_get(const kvb_step *step,
+                        size_t shard,
+                        kvb_step_lists *out);
+
+/**
+ * Lends who got nothing in the last `kvb_seqs_step`, and why, in the order of the batch.
+ *
+ * Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). Errors: none but those of
+ * pointers. NULL: neither.
+ */
+kvb_status kvb_step_failures(const kvb_step *step,
+                             const kvb_failure **failures,
+                             size_t *count);
 
 /* ---------------------------------------------------------------------------
  * Telling what positions are, and that they are computed.
@@ -1347,24 +1277,6 @@ typedef struct kvb_progress {
     size_t computed;
 } kvb_progress;
 
-/** An item of a batch that failed, and was not changed. */
-typedef struct kvb_failure {
-    /** Its place in the batch. */
-    size_t index;
-    /** Why. */
-    kvb_status status;
-    /** As in `kvb_error`. */
-    uint32_t shard;
-    /** As in `kvb_error`. */
-    uint64_t needed;
-    /** As in `kvb_error`. */
-    uint64_t available;
-    /** As in `kvb_error`. */
-    uint64_t limit;
-    /** As in `kvb_error`. */
-    uint64_t quarantined;
-} kvb_failure;
-
 /**
  * Tells tokens, and then what is computed, of each sequence of a batch: `kvb_seqs_tokens` and `kvb_seqs_computed` in one call. An item that
  * fails does not touch the others; of one whose tokens were told before its `computed` was refused the tokens stay told.
@@ -1377,21 +1289,6 @@ kvb_status kvb_seqs_advance(kvb_seqs *seqs,
                             size_t count,
                             kvb_failure *failures,
                             size_t *failure_count);
-
-/**
- * A copy that you have to make before its destination is written to or read: the first `positions` of `src` go to `dst`, on one shard.
- * Both blocks stay held until it is given to `kvb_seqs_copied`, whatever becomes of the sequences.
- */
-typedef struct kvb_copy {
-    /** The shared or published block. */
-    uint32_t src;
-    /** The sequence's own block in its place. */
-    uint32_t dst;
-    /** Positions from the start of the block. */
-    size_t positions;
-    /** Names the copy. */
-    uint64_t ticket;
-} kvb_copy;
 
 /**
  * Says that copies on a shard have been made: those of a step's lists for that shard. Each of them gives its references back.
@@ -1551,6 +1448,199 @@ kvb_status kvb_seqs_get_slots(const kvb_seqs *seqs,
                               kvb_error *error);
 
 /* ---------------------------------------------------------------------------
+ * Shortening, branching, and blocks whose content was findable already.
+ */
+
+/**
+ * Keeps the first `positions` positions of a sequence on every shard and gives the blocks behind them back: drafts that were rejected,
+ * a conversation that is edited. If the end then lies in a published block, its next append needs a block for a copy, which is set aside
+ * by this call.
+ *
+ * Threads: the registry's. O(blocks given back). Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_BEYOND`;
+ * `KVB_ERR_SHORTFALL`, only where the end lies in a published block; `KVB_ERR_LOADING`, `KVB_ERR_LEAVING`, `KVB_ERR_UNCOMMITTED`,
+ * `KVB_ERR_MOVED`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_truncate(kvb_seqs *seqs,
+                             kvb_handle seq,
+                             size_t positions,
+                             kvb_error *error);
+
+/**
+ * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
+ * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
+ * time may use it.
+ */
+typedef struct kvb_lanes kvb_lanes;
+
+/**
+ * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
+ * fence.
+ *
+ * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_truncate_after(kvb_seqs *seqs,
+                                   kvb_handle seq,
+                                   size_t positions,
+                                   kvb_lanes *lanes,
+                                   uint64_t fence,
+                                   kvb_error *error);
+
+/**
+ * Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its
+ * label and its remaining promise; whoever appends into a shared block first gets a copy.
+ *
+ * Ownership: `children` has room for `count`; its contents are of use on success only. Threads: the registry's. O(blocks) a branch; allocates as
+ * `kvb_seqs_admit`. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`,
+ * `KVB_ERR_TOO_MANY_SEQUENCES`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`,
+ * `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: no children, `error`.
+ */
+kvb_status kvb_seqs_fork(kvb_seqs *seqs,
+                         kvb_handle parent,
+                         kvb_handle *children,
+                         size_t count,
+                         kvb_error *error);
+
+/**
+ * Where a sequence has blocks whose content was findable already, puts the findable ones into its table on every shard and frees its own.
+ * Nothing may touch these any more. `*blocks` is how many.
+ *
+ * Threads: the registry's. O(blocks). Errors: `KVB_ERR_STALE`. NULL: `blocks`, `error`.
+ */
+kvb_status kvb_seqs_adopt_duplicates(kvb_seqs *seqs,
+                                     kvb_handle seq,
+                                     size_t *blocks,
+                                     kvb_error *error);
+
+/**
+ * As `kvb_seqs_adopt_duplicates`, where a device or a peer may still touch the sequence's own blocks: they are given back when each shard's
+ * lane has passed the fence.
+ *
+ * Threads: the registry's and the lanes'. Errors: also `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: `blocks`, `error`.
+ */
+kvb_status kvb_seqs_adopt_duplicates_after(kvb_seqs *seqs,
+                                           kvb_handle seq,
+                                           kvb_lanes *lanes,
+                                           uint64_t fence,
+                                           size_t *blocks,
+                                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Whom to preempt.
+ */
+
+/**
+ * Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
+ * whose end frees nothing that is needed. Changes nothing.
+ *
+ * Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
+ * 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
+ */
+kvb_status kvb_seqs_select_victims(const kvb_seqs *seqs,
+                                   const kvb_handle *order,
+                                   size_t count,
+                                   const size_t *need,
+                                   size_t need_count,
+                                   kvb_handle *victims,
+                                   size_t *victim_count,
+                                   uint32_t *enough,
+                                   kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * The end of a sequence, now or after a fence, or of its time in one registry.
+ */
+
+/**
+ * Ends sequences on every shard: what is published stays findable as long as nobody needs the room, the rest is free.
+ *
+ * Threads: the registry's. O(blocks), no allocation. Errors: `KVB_ERR_STALE`: one or more handles name nothing, or were given twice; the
+ * others are done. NULL: an empty list.
+ */
+kvb_status kvb_seqs_release(kvb_seqs *seqs,
+                            const kvb_handle *handles,
+                            size_t count);
+
+/**
+ * Ends sequences that will come back: as `kvb_seqs_release`, and counted. Admit them again with all their tokens and
+ * `KVB_ADMIT_RETURNING`.
+ */
+kvb_status kvb_seqs_preempt(kvb_seqs *seqs, const kvb_handle *handles, size_t count);
+
+/**
+ * Ends a sequence whose blocks a device or a peer may still touch: each shard's are quarantined until its lane has passed the fence.
+ *
+ * Threads: the registry's and the lanes'. O(blocks); allocates for the lane's lists, which are used again. Errors, after which nothing
+ * has changed: `KVB_ERR_STALE`, `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_release_after(kvb_seqs *seqs,
+                                  kvb_handle seq,
+                                  kvb_lanes *lanes,
+                                  uint64_t fence,
+                                  kvb_error *error);
+
+/** Ends a sequence that will come back, when each shard's lane has passed the fence: as `kvb_seqs_release_after`, and counted. */
+kvb_status kvb_seqs_preempt_after(kvb_seqs *seqs,
+                                  kvb_handle seq,
+                                  kvb_lanes *lanes,
+                                  uint64_t fence,
+                                  kvb_error *error);
+
+/**
+ * Ends every sequence and the registry, and what copies under way hold, when each shard's lane has passed the fence.
+ *
+ * Ownership: on success `seqs` is gone; otherwise it is as it was. Threads: no other call may use it meanwhile. O(blocks held);
+ * allocates. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_close_after(kvb_seqs *seqs,
+                                kvb_lanes *lanes,
+                                uint64_t fence,
+                                kvb_error *error);
+
+/** A sequence between two registries, with all that it holds on every shard. */
+typedef struct kvb_detached kvb_detached;
+
+/**
+ * Takes a sequence out of a registry, to be attached to another one over the same shards.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_seqs_attach` or `kvb_detached_destroy`. Threads: the registry's. O(1) a
+ * shard; allocates. Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_COPY_PENDING`, `KVB_ERR_LOADING`,
+ * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_detach(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           kvb_detached **out,
+                           kvb_error *error);
+
+/**
+ * Takes a detached sequence in on every shard and names it anew.
+ *
+ * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: the registry's. O(1) a shard.
+ * Errors: `KVB_ERR_WRONG_POOL` (other shards), `KVB_ERR_TOO_MANY_SEQUENCES`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_attach(kvb_seqs *seqs,
+                           kvb_detached *detached,
+                           kvb_handle *out,
+                           kvb_error *error);
+
+/**
+ * Ends a detached sequence when each shard's lane has passed the fence.
+ *
+ * Ownership: on success `detached` is gone; otherwise it is as it was. Threads: its own and the lanes'. O(blocks); allocates for the
+ * lane's lists. Errors: `KVB_ERR_WRONG_POOL` (lanes of other shards), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_detached_release_after(kvb_detached *detached,
+                                      kvb_lanes *lanes,
+                                      uint64_t fence,
+                                      kvb_error *error);
+
+/**
+ * Ends a detached sequence.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_detached_destroy(kvb_detached *detached);
+
+/* ---------------------------------------------------------------------------
  * Content that turned out bad.
  */
 
@@ -1571,9 +1661,6 @@ kvb_status kvb_seqs_invalidate(kvb_seqs *seqs,
                                size_t *count,
                                kvb_error *error);
 
-/** What a step filled, for each shard. Kept by you, so that its lists are made once. One thread at a time may use it. */
-typedef struct kvb_step kvb_step;
-
 /**
  * Gives a sequence blocks of its own on every shard from where it is not computed on, in place of those that others have or had.
  *
@@ -1583,6 +1670,44 @@ kvb_status kvb_seqs_renew(kvb_seqs *seqs,
                           kvb_handle seq,
                           kvb_step *step,
                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * More blocks, or fewer, on every shard while they serve.
+ */
+
+/**
+ * Gives every rank, or every shard's pool, `blocks` more. As `kvb_pool_grow`, on all or on none.
+ *
+ * Threads: the registry's. NULL: only `error`.
+ */
+kvb_status kvb_seqs_grow(kvb_seqs *seqs, size_t blocks, kvb_error *error);
+
+/**
+ * Takes the upper `blocks` of every rank, or of every shard's pool, out of service. As `kvb_pool_shrink`, on all or on none; what is held
+ * drains, and 0 collects what did not go by itself.
+ *
+ * Threads: the registry's. NULL: only `error`.
+ */
+kvb_status kvb_seqs_shrink(kvb_seqs *seqs,
+                           size_t blocks,
+                           kvb_error *error);
+
+/**
+ * Gives one rank in lockstep, or one shard's pool, another number of blocks. What larger ranks have beyond the smallest is stranded.
+ *
+ * Threads: the registry's. Errors: as `kvb_pool_grow` and `kvb_pool_shrink`; `KVB_ERR_OUT_OF_RANGE`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_resize_rank(kvb_seqs *seqs,
+                                size_t at,
+                                size_t blocks,
+                                kvb_error *error);
+
+/**
+ * Blocks above the limit that are not offline yet, over all shards.
+ *
+ * Threads: the registry's. O(max_blocks). NULL: 0.
+ */
+size_t kvb_seqs_draining(const kvb_seqs *seqs);
 
 /* ---------------------------------------------------------------------------
  * The figures of an instance and of its shards.
@@ -1757,156 +1882,31 @@ kvb_status kvb_seqs_report_text(const kvb_seqs *seqs,
                                 size_t *length);
 
 /* ---------------------------------------------------------------------------
- * Growth: a decode step for a whole batch is one call.
+ * Recounting everything.
  */
 
-/** Positions to append to a sequence. */
-typedef struct kvb_append {
-    /** Which sequence. */
-    kvb_handle seq;
-    /** How many. */
-    size_t positions;
-} kvb_append;
-
-/** An entry of a block table that is new or another than before. */
-typedef struct kvb_change {
-    /** Whose, by its place in the batch. */
-    size_t index;
-    /** The entry of its table. */
-    size_t entry;
-    /** What it is now. */
-    uint32_t block;
-} kvb_change;
-
-/** What you have to know and do on one shard before a step runs. Everything is the step's, until the next call that fills it. */
-typedef struct kvb_step_lists {
-    /** Where each appended position goes: `block * block_size + offset`, in the order of the batch. An item that failed has none. */
-    const int64_t *slots;
-    /** How many. */
-    size_t slot_count;
-    /** Blocks that are new in a table, for engines that zero memory. Destinations of copies are among them: zero first. */
-    const uint32_t *fresh;
-    /** How many. */
-    size_t fresh_count;
-    /** Copies to be made before the step writes. */
-    const kvb_copy *copies;
-    /** How many. */
-    size_t copy_count;
-    /** Entries of block tables that changed. */
-    const kvb_change *changes;
-    /** How many. */
-    size_t change_count;
-} kvb_step_lists;
+/** Somebody who holds blocks or credits. */
+typedef struct kvb_holder {
+    /** `KVB_HOLDER_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The object. */
+    const void *object;
+} kvb_holder;
 
 /**
- * Makes a step with room for a batch of `sequences`, `positions` of them in all (256 sequences decode 256 positions a step); larger ones
- * make more when they come, and keep it.
+ * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
+ * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
+ * rest only: no other thread may use the pools meanwhile.
  *
- * Ownership: `*out` is the caller's, to be given to `kvb_step_destroy`. Threads: the registry's. O(positions) a shard.
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
+ * named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.
  */
-kvb_status kvb_step_create(const kvb_seqs *seqs,
-                           size_t sequences,
-                           size_t positions,
-                           kvb_step **out);
-
-/**
- * Gives a step back. Copies that it told of stay to be made.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_step_destroy(kvb_step *step);
-
-/**
- * Appends positions to each sequence of a batch on every shard, in this order, and tells in `step` what is to be done. Who can't have its
- * positions on one shard gets them on none, and does not touch the others: see `kvb_step_failures`.
- *
- * Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
- * where the step has too little room, and for sequences longer than `kvb_seqs_config.positions`.
- * Errors: `KVB_ERR_PARTIAL`, the others are done. After `KVB_ERR_NO_MEMORY` nothing is done. In `kvb_failure`: `KVB_ERR_STALE`,
- * `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`, `KVB_ERR_CAP_REACHED`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`,
- * `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`, `KVB_ERR_NO_MEMORY`. NULL: an empty batch.
- */
-kvb_status kvb_seqs_step(kvb_seqs *seqs,
-                         const kvb_append *batch,
-                         size_t count,
-                         kvb_step *step);
-
-/**
- * Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's.
- *
- * NULL: only `error`.
- */
-kvb_status kvb_seqs_append(kvb_seqs *seqs,
-                           kvb_handle seq,
-                           size_t positions,
-                           kvb_step *step,
-                           kvb_error *error);
-
-/**
- * Makes sure that a sequence has blocks for `positions` positions in all, without appending any: lookahead. As `kvb_seqs_append`.
- *
- * NULL: only `error`.
- */
-kvb_status kvb_seqs_ensure(kvb_seqs *seqs,
-                           kvb_handle seq,
-                           size_t positions,
-                           kvb_step *step,
-                           kvb_error *error);
-
-/**
- * How many blocks an append would take beyond what is promised to the sequence, on the shard where that is the most, or the refusal that
- * it would give. Changes nothing.
- *
- * Threads: the registry's. O(1) a shard. Errors: as `kvb_seqs_append`. NULL: `blocks`, `error`.
- */
-kvb_status kvb_seqs_check_append(const kvb_seqs *seqs,
-                                 kvb_handle seq,
-                                 size_t positions,
-                                 size_t *blocks,
-                                 kvb_error *error);
-
-/**
- * Lends what the last call that filled a step has to be done on one shard, which is below the registry's `kvb_seqs_shards`.
- *
- * Ownership: the lists are the step's, until the next call that fills it. Threads: the step's. O(1).
- * Errors: `KVB_ERR_OUT_OF_RANGE`, also before the first use. NULL: neither.
- */
-kvb_status kvb_step_get(const kvb_step *step,
-                        size_t shard,
-                        kvb_step_lists *out);
-
-/**
- * Lends who got nothing in the last `kvb_seqs_step`, and why, in the order of the batch.
- *
- * Ownership: the list is the step's, until the next call that fills it. Threads: the step's. O(1). Errors: none but those of
- * pointers. NULL: neither.
- */
-kvb_status kvb_step_failures(const kvb_step *step,
-                             const kvb_failure **failures,
-                             size_t *count);
-
-/* ---------------------------------------------------------------------------
- * Whom to preempt.
- */
-
-/**
- * Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
- * whose end frees nothing that is needed. Changes nothing.
- *
- * Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
- * 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
- * Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
- */
-kvb_status kvb_seqs_select_victims(const kvb_seqs *seqs,
-                                   const kvb_handle *order,
-                                   size_t count,
-                                   const size_t *need,
-                                   size_t need_count,
-                                   kvb_handle *victims,
-                                   size_t *victim_count,
-                                   uint32_t *enough,
-                                   kvb_error *error);
+kvb_status kvb_seqs_audit(const kvb_seqs *seqs,
+                          const kvb_holder *others,
+                          size_t count,
+                          kvb_error *error);
 
 /* ---------------------------------------------------------------------------
  * What waits for a device or a peer.

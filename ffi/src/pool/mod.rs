@@ -1,9 +1,14 @@
 //! One shard: its blocks, and what can be done to all of them.
 
+// In the order of the header.
+
 mod config;
-mod elastic;
+
 mod report;
+
 mod upkeep;
+
+mod elastic;
 
 pub use self::config::*;
 pub use self::elastic::*;

@@ -1,18 +1,32 @@
 //! Registries of sequences: what a scheduler talks to.
 
-mod admit;
-mod audit;
-mod branch;
-mod create;
-mod elastic;
-mod end;
+// In the order of the header.
+
 mod handle;
-mod marks;
-mod read;
-mod renew;
-mod report;
+
+mod create;
+
+mod admit;
+
 mod step;
+
+mod marks;
+
+mod read;
+
+mod branch;
+
 mod victims;
+
+mod end;
+
+mod renew;
+
+mod elastic;
+
+mod report;
+
+mod audit;
 
 pub use self::admit::*;
 pub use self::audit::*;
