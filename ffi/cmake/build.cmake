@@ -1,6 +1,11 @@
 # Builds the Rust package, makes of it libkvblock.a and libkvblock.so.MAJOR, and defines kvblock::static and kvblock::shared.
 
 find_program(KVBLOCK_CARGO cargo REQUIRED DOC "Rust's cargo")
+foreach(tool NM LINKER OBJCOPY AR)
+  if(NOT CMAKE_${tool})
+    message(FATAL_ERROR "kvblock: CMAKE_${tool} is not set, so the static library cannot be made")
+  endif()
+endforeach()
 set(KVBLOCK_RUST_TARGET "" CACHE STRING "Rust's name of the platform to build for; empty: this one")
 
 # As cargo does it: the directory that the environment names, else one of our own.

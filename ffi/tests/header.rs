@@ -151,6 +151,7 @@ fn version_of_the_header_is_that_of_the_package() {
     let line = format!("\n#define KVB_VERSION {:?}", env!("CARGO_PKG_VERSION"));
     assert!(
         string_macros().iter().any(|item| item.ends_with(&line)),
-        "no {line}"
+        "no {}",
+        line.trim()
     );
 }
