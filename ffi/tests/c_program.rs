@@ -1,8 +1,6 @@
 //! C programs against the shared library of this build, as a C programmer would compile them.
 #![cfg(target_os = "linux")]
 
-extern crate alloc;
-
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 

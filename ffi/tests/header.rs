@@ -1,7 +1,5 @@
 //! The committed C header is what the sources say, byte for byte.
 
-extern crate alloc;
-
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 

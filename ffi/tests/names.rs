@@ -102,24 +102,6 @@ fn header_has_every_public_constant() {
 }
 
 #[test]
-fn header_says_of_every_function_which_threads_may_call_it() {
-    // In its own words, or in those of a function that it refers to.
-    const WORDS: [&str; 4] = ["Threads: ", "As `kvb_", "as `kvb_", "The same,"];
-    let header = support::text("include/kvblock.h");
-    for name in declared_by_header() {
-        let call = format!("{name}(");
-        let declaration = header
-            .match_indices(&call)
-            .map(|(place, _)| header[..place].rsplit_once('\n').unwrap_or_default())
-            .find(|(_, line)| !line.trim_start().starts_with(['*', '/']));
-        let (before, _) = declaration.expect("a declaration");
-        let comment = before.rsplit("/**").next().unwrap_or_default();
-        let says = WORDS.iter().any(|word| comment.contains(word));
-        assert!(says, "{name} says nothing of threads: {comment}");
-    }
-}
-
-#[test]
 fn header_speaks_c_and_not_rust() {
     let header = support::text("include/kvblock.h");
     for (number, line) in header.lines().enumerate() {

@@ -1,5 +1,7 @@
 //! What the tests share: the sources and the header as text, and the shared library of this build.
 
+extern crate alloc;
+
 pub(crate) mod order;
 
 use std::path::{Path, PathBuf};

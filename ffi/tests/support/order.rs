@@ -3,8 +3,9 @@
 //!
 //! cbindgen writes all constants, then all types, then all functions, which nobody can read.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use super::alloc::collections::{BTreeMap, BTreeSet};
 
 /// What a source file has for C.
 struct SourceFile {
