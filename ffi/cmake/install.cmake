@@ -20,7 +20,9 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kvblockConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvblockConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kvblockConfigVersion.cmake
   DESTINATION ${kvblock_package_dir})
 
-file(RELATIVE_PATH kvblock_pc_to_lib ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR})
-file(RELATIVE_PATH kvblock_pc_to_include ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+# From the file itself, so that it holds wherever all of it is moved to.
+file(RELATIVE_PATH kvblock_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH kvblock_pc_libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH kvblock_pc_includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 configure_file(cmake/kvblock.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kvblock.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvblock.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -88,11 +88,18 @@ ok "the shared library needs nothing but the C library"
 
 # --- Programs
 
-logged "find_package" "$CMAKE" -S "$here/consumer" -B "$work/find_package" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_COMPILER=$CC"
+logged "find_package" "$CMAKE" -S "$here/consumer" -B "$work/find_package" "-DCMAKE_PREFIX_PATH=$prefix" \
+  "-DKVBLOCK_VERSION=$version" "-DCMAKE_C_COMPILER=$CC"
 logged "find_package" "$CMAKE" --build "$work/find_package"
 runs "find_package, static" "$work/find_package/consumer_static"
 runs "find_package, shared" "$work/find_package/consumer_shared"
 if readelf -d "$work/find_package/consumer_static" | grep -q libkvblock; then fail "kvblock::static is the shared library"; fi
+
+if "$CMAKE" -S "$here/consumer" -B "$work/newer" "-DCMAKE_PREFIX_PATH=$prefix" -DKVBLOCK_VERSION=99.0 >"$work/log" 2>&1; then
+  fail "find_package: $version is taken for 99.0"
+fi
+grep -q "kvblockConfig.cmake, version: $version" "$work/log" || { cat "$work/log" >&2; fail "find_package 99.0: fails otherwise"; }
+ok "find_package: a version that is not compatible is refused"
 
 cargo_dir=$(sed -n 's/^KVBLOCK_CARGO_DIR:PATH=//p' "$build/CMakeCache.txt")
 logged "add_subdirectory" "$CMAKE" -S "$here/subdirectory" -B "$work/subdirectory" "-DKVBLOCK_CARGO_DIR=$cargo_dir" "-DCMAKE_C_COMPILER=$CC"
