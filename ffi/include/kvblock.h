@@ -71,6 +71,15 @@
 /** A `kvb_detached`. */
 #define KVB_HOLDER_DETACHED 2
 
+/** A `kvb_leases`: all of its live leases. */
+#define KVB_HOLDER_LEASES 3
+
+/** A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself. */
+#define KVB_HOLDER_LEASE 4
+
+/** The deadline of a lease that is over only when somebody ends it. */
+#define KVB_NO_DEADLINE UINT64_MAX
+
 /** Hits are compared with the tokens themselves, 4 bytes a position: exact. */
 #define KVB_PROOF_TOKENS 0
 
@@ -130,6 +139,19 @@ typedef struct kvb_format kvb_format;
 typedef struct kvb_lanes kvb_lanes;
 
 /**
+ * A handle of a lease: references on blocks, down from the root, for an owner and until a deadline. Any thread may use it, and there may
+ * be several of one lease. The lease ends by `kvb_lease_end`, when its deadline has come and somebody notices
+ * (`kvb_leases_tick`, `kvb_lease_check`), or with its last handle, of which its table has one. Over on one shard is over on all.
+ */
+typedef struct kvb_lease kvb_lease;
+
+/**
+ * A table of leases for each shard. It keeps every lease alive until that ends, so that you need no handle of it. One thread at a time may
+ * use it; several tables may share pools.
+ */
+typedef struct kvb_leases kvb_leases;
+
+/**
  * What decides K/V besides the tokens, for a whole prompt: the adapter and its version, a cache salt, a free domain. Prompts of two
  * different namespaces never share a block. It does not change once it is made.
  */
@@ -186,6 +208,38 @@ typedef struct kvb_error {
     /** A sentence with the numbers, in UTF-8, ended by a zero. */
     char message[KVB_MESSAGE_BYTES];
 } kvb_error;
+
+/**
+ * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
+ * sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
+ * different pools differ, too.
+ */
+typedef struct kvb_handle {
+    /** `epoch << 24 | slot`. All ones name no sequence. */
+    uint64_t bits;
+} kvb_handle;
+
+/** The figures of a table of leases on one shard at one look. */
+typedef struct kvb_leases_report {
+    /** `sizeof(kvb_leases_report)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Blocks below the limit of the pool. */
+    uint64_t capacity;
+    /** Live leases. */
+    uint64_t leases;
+    /** Different blocks that they hold. */
+    uint64_t blocks;
+    /** References that they hold. */
+    uint64_t references;
+    /** References that they may hold. */
+    uint64_t budget;
+    /** The latest time that the table was told. */
+    uint64_t now;
+    /** Leases whose end was noticed when it had come. */
+    uint64_t expired;
+} kvb_leases_report;
 
 /** The parts of a namespace, each a string of bytes. A part that is NULL was not set, and differs from an empty one. */
 typedef struct kvb_namespace_parts {
@@ -405,16 +459,6 @@ typedef struct kvb_cost {
     /** Set aside for its growth. */
     size_t promised;
 } kvb_cost;
-
-/**
- * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
- * sequence of the same slot is answered `KVB_ERR_STALE`; any bits may be given. Give pools different `shard` names: then handles of
- * different pools differ, too.
- */
-typedef struct kvb_handle {
-    /** `epoch << 24 | slot`. All ones name no sequence. */
-    uint64_t bits;
-} kvb_handle;
 
 /** An admitted sequence. */
 typedef struct kvb_admitted {
@@ -865,6 +909,18 @@ typedef struct kvb_step_lists {
 /** The pool keeps no events. */
 #define KVB_ERR_NO_EVENTS 505
 
+/** The lease is over, or the owner has none: its blocks may hold something else by now. */
+#define KVB_ERR_LEASE_ENDED 600
+
+/** The owner has a lease already. */
+#define KVB_ERR_OWNER_TAKEN 601
+
+/** The deadline has passed already. */
+#define KVB_ERR_ALREADY_OVER 602
+
+/** The leases would hold more than their budget. */
+#define KVB_ERR_OVER_BUDGET 603
+
 /** The audit found something that does not add up. */
 #define KVB_ERR_INCONSISTENT 900
 
@@ -944,6 +1000,142 @@ size_t kvb_lanes_waiting(const struct kvb_lanes *lanes);
  * Threads: no other call may use it meanwhile. NULL: nothing happens.
  */
 void kvb_lanes_destroy(struct kvb_lanes *lanes);
+
+/**
+ * Lets go of one handle. That ends the lease only if there is no other handle and its table is gone.
+ *
+ * Threads: no other call may use this handle meanwhile. NULL: nothing happens.
+ */
+void kvb_lease_destroy(struct kvb_lease *lease);
+
+/**
+ * Whose it is.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_lease_owner(const struct kvb_lease *lease);
+
+/**
+ * When it will be over, at this instant; 0 if it is. Its end may have come unnoticed: see `kvb_lease_check`.
+ *
+ * Threads: any. O(shards). NULL: 0.
+ */
+uint64_t kvb_lease_deadline(const struct kvb_lease *lease);
+
+/**
+ * Shards that it holds blocks of.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_lease_shards(const struct kvb_lease *lease);
+
+/**
+ * Lends its blocks on one shard, in the order of the table. They are its own while it lives; later these are only numbers.
+ *
+ * Ownership: the list is the handle's, until that is destroyed. Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+ */
+kvb_status kvb_lease_ids(const struct kvb_lease *lease,
+                         size_t shard,
+                         const uint32_t **ids,
+                         size_t *count);
+
+/**
+ * Lets it live until a later time. If it would live longer anyway it stays as it is. Until its end is noticed it can be extended.
+ *
+ * Threads: any. O(shards). Errors: `KVB_ERR_LEASE_ENDED`, too late. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_lease_extend(const struct kvb_lease *lease,
+                            uint64_t deadline);
+
+/**
+ * Asks before a use whether it lives at `now`. If its end has come it is ended here.
+ *
+ * Threads: any. O(shards), and what it gives back. Errors: `KVB_ERR_LEASE_ENDED`. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_lease_check(const struct kvb_lease *lease, uint64_t now);
+
+/**
+ * Ends it now and gives its blocks back, the tail first. The handle stays, to be destroyed.
+ *
+ * Threads: any. O(references). Errors: `KVB_ERR_LEASE_ENDED`: it was over before, and nothing is given back twice. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_lease_end(const struct kvb_lease *lease);
+
+/**
+ * Makes a table for each shard of a registry, whose live leases hold at most `budget` references a shard together, at time 0.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_leases_destroy`; it keeps the pools. Threads: the registry's. O(shards).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_seqs_leases_create(const struct kvb_seqs *seqs,
+                                  size_t budget,
+                                  struct kvb_leases **out);
+
+/**
+ * Makes a table for one pool, as shard 0.
+ *
+ * As `kvb_seqs_leases_create`, but for threads: any.
+ */
+kvb_status kvb_pool_leases_create(const struct kvb_pool *pool, size_t budget, struct kvb_leases **out);
+
+/**
+ * Lets go of a table and ends its leases, but for those of which there still is a `kvb_lease`.
+ *
+ * Threads: no other call may use it meanwhile. O(references given back). NULL: nothing happens.
+ */
+void kvb_leases_destroy(struct kvb_leases *leases);
+
+/**
+ * Holds what is published of a sequence on every shard until a deadline, whatever becomes of the sequence: as many blocks as on the shard
+ * that has the fewest. So the next turn of a conversation finds them. `KVB_NO_DEADLINE` is never over by itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`; with NULL only the table keeps the lease. Threads: the registry's
+ * and the table's. O(blocks); allocates. Errors, after which nothing has changed on any shard: `KVB_ERR_STALE`, `KVB_ERR_OWNER_TAKEN`,
+ * `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (a table of other shards),
+ * `KVB_ERR_NO_MEMORY`. NULL: `out`, `error`.
+ */
+kvb_status kvb_seqs_pin(const struct kvb_seqs *seqs,
+                        struct kvb_handle seq,
+                        struct kvb_leases *leases,
+                        uint64_t owner,
+                        uint64_t deadline,
+                        struct kvb_lease **out,
+                        struct kvb_error *error);
+
+/**
+ * Another handle of the lease that an owner has.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`. Threads: the table's. O(shards); allocates.
+ * Errors: `KVB_ERR_LEASE_ENDED` (it has none), `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_leases_get(const struct kvb_leases *leases, uint64_t owner, struct kvb_lease **out);
+
+/**
+ * Tells the time on all shards, and ends what is over. `*ended` is how many leases ended by it: one of a registry over several shards
+ * counts once a shard. Time is any count of yours; an earlier time than the last one changes nothing.
+ *
+ * Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). NULL: `ended`.
+ */
+kvb_status kvb_leases_tick(struct kvb_leases *leases,
+                           uint64_t now,
+                           size_t *ended);
+
+/**
+ * References that live leases hold on a shard, at this instant; 0 if there is no such shard.
+ *
+ * Threads: the table's. O(1). NULL: 0.
+ */
+size_t kvb_leases_used(const struct kvb_leases *leases, size_t shard);
+
+/**
+ * Reads the figures of a table on one shard.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the table's. O(max_blocks + references); allocates.
+ * Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_leases_get_report(const struct kvb_leases *leases,
+                                 size_t shard,
+                                 struct kvb_leases_report *out);
 
 /**
  * Makes a namespace of its parts. The bare model's is NULL wherever a namespace is asked for.

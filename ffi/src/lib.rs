@@ -26,6 +26,7 @@ pub mod error;
 pub mod format;
 pub mod holder;
 pub mod lanes;
+pub mod leases;
 pub mod namespace;
 pub mod pool;
 pub mod prompt;
