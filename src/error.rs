@@ -345,6 +345,8 @@ one_of! {
     TakeError {
         /// The reservation is smaller.
         Exceeds(Exceeds),
+        /// No memory for the list of them.
+        OutOfMemory(OutOfMemory),
     } or WrongPool
 }
 one_of! {
@@ -352,6 +354,8 @@ one_of! {
     FindError {
         /// A slice of the prompt has a wrong length.
         LengthMismatch(LengthMismatch),
+        /// No memory for the table.
+        OutOfMemory(OutOfMemory),
     } or WrongPool
 }
 one_of! {
@@ -366,6 +370,15 @@ one_of! {
     ForkError {
         /// A block of it cannot have one more owner.
         TooManyReferences(TooManyReferences),
+        /// No memory for the second table.
+        OutOfMemory(OutOfMemory),
+    } or WrongPool
+}
+one_of! {
+    /// Why blocks could not be put behind others.
+    JoinError {
+        /// No memory for the longer list.
+        OutOfMemory(OutOfMemory),
     } or WrongPool
 }
 one_of! {
@@ -376,12 +389,14 @@ one_of! {
     } or WrongPool
 }
 one_of! {
-    /// Why a chain could not be split.
+    /// Why a chain or a list of blocks could not be split.
     SplitError {
         /// The place is beyond the end.
         Exceeds(Exceeds),
         /// A block of the head cannot have one more owner.
         TooManyReferences(TooManyReferences),
+        /// No memory for the list of the others.
+        OutOfMemory(OutOfMemory),
     }
 }
 

@@ -108,9 +108,9 @@ mod transfer;
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
 pub use copy::{BlockLayout, LayoutError, PairRun, Plane, Run, RunsError, pair_runs};
 pub use error::{
-    ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, LengthMismatch,
-    OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, Returned, SplitError,
-    TakeError, TooManyReferences, WrongPool,
+    ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, JoinError,
+    LengthMismatch, OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, Returned,
+    SplitError, TakeError, TooManyReferences, WrongPool,
 };
 pub use event::{Event, EventKind, EventReader, Findable, Snapshot};
 pub use fleet::{

@@ -10,6 +10,8 @@
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
 #![cfg(not(loom))]
 
+#[path = "allocation/lists.rs"]
+mod lists;
 #[path = "allocation/looks.rs"]
 mod looks;
 #[path = "allocation/room.rs"]

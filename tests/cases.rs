@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 
 use kvblock::{
     BlockId, BlockPool, Blocks, Chain, ClearError, Contents, Event, EventKind, EventReader,
-    ExtraKey, Field, Holder, LengthMismatch, Namespace, PoolConfig, Prompt, PublishError,
-    Published, Refused, Reservation, Stopped, TakeError, Worker, WrongPool,
+    ExtraKey, Field, Holder, JoinError, LengthMismatch, Namespace, PoolConfig, Prompt,
+    PublishError, Published, Refused, Reservation, Stopped, TakeError, Worker, WrongPool,
 };
 
 use support::{distinct, never_fits, pool, pool_with_constant_hash, shortfall, text};
@@ -339,7 +339,7 @@ fn c007_handle_of_one_pool_given_to_another() {
     assert_eq!(refused.error, WrongPool);
     let mut chain = y_pool.chain(&Namespace::new());
     let refused = chain.push(refused.value).expect_err("blocks of X");
-    assert_eq!((refused.error, chain.len()), (WrongPool, 0));
+    assert_eq!((refused.error, chain.len()), (JoinError::WrongPool, 0));
     let mut of_x = x_pool.chain(&Namespace::new());
     of_x.push(refused.value).expect("blocks of X");
     let tokens = text("P16");

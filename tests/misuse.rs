@@ -11,9 +11,9 @@ mod support;
 
 use kvblock::{
     BlockId, BlockPool, Blocks, Chain, ClearError, Contents, CreateError, Event, Exceeds, ExtraKey,
-    Field, FindError, ForkError, Holder, InvalidateError, MAX_BLOCK_SIZE, MAX_BLOCKS, Namespace,
-    PoolConfig, Probe, Prompt, PublishError, Refused, Reservation, ResizeError, Returned, ShardId,
-    SplitError, TakeError, TooManyReferences, Worker, WrongPool,
+    Field, FindError, ForkError, Holder, InvalidateError, JoinError, MAX_BLOCK_SIZE, MAX_BLOCKS,
+    Namespace, PoolConfig, Probe, Prompt, PublishError, Refused, Reservation, ResizeError,
+    Returned, ShardId, SplitError, TakeError, TooManyReferences, Worker, WrongPool,
 };
 
 use support::{is_length, says};
@@ -297,7 +297,10 @@ fn nothing_is_split_beyond_its_end() {
     let mut scene = Scene::new(&pool);
     for at in [4, usize::MAX] {
         let error = scene.refused(|scene| scene.blocks.split_off(at).map(|_| ()).expect_err("two"));
-        is_exceeds(error, at, 2);
+        let SplitError::Exceeds(exceeds) = error else {
+            panic!("{error:?}")
+        };
+        is_exceeds(exceeds, at, 2);
         let error =
             scene.refused(|scene| scene.chain.split_off(at).map(|_| ()).expect_err("three"));
         let SplitError::Exceeds(exceeds) = error else {
@@ -528,7 +531,7 @@ fn a_consuming_call_that_is_refused_gives_its_argument_back() {
     } = foreign;
 
     let Returned { error, value } = scene.blocks.append(their_blocks).expect_err("their blocks");
-    assert_eq!(error, WrongPool);
+    assert_eq!(error, JoinError::WrongPool);
     let returned = scene.chain.push(value).expect_err("their blocks");
     says(&returned, &[]);
     foreign.blocks = returned.value;

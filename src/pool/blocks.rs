@@ -7,7 +7,7 @@ use super::core::Core;
 use super::lane::{Fence, Lane};
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
-use crate::error::{Exceeds, ReleaseAfterError, Returned};
+use crate::error::{Exceeds, JoinError, OutOfMemory, ReleaseAfterError, Returned, SplitError};
 
 /// Blocks that one owner holds alone. Their content is nobody else's business until they are published as part of a
 /// [`Chain`](crate::Chain).
@@ -96,31 +96,39 @@ impl<'p> Blocks<'p> {
     /// Keeps the first `at` and returns the others.
     ///
     /// # Errors
-    /// [`Exceeds`]: there are fewer.
+    /// [`SplitError::Exceeds`]: there are fewer. [`SplitError::OutOfMemory`].
     ///
     /// Allocates if many are returned.
-    pub fn split_off(&mut self, at: usize) -> Result<Self, Exceeds> {
-        if at > self.ids.len() {
-            return Err(Exceeds {
-                asked: at,
-                left: self.ids.len(),
-            });
+    pub fn split_off(&mut self, at: usize) -> Result<Self, SplitError> {
+        let left = self.ids.len();
+        if at > left {
+            return Err(Exceeds { asked: at, left }.into());
         }
+        let mut ids = BlockList::new();
+        ids.try_reserve(left - at).map_err(|_| OutOfMemory)?;
+        ids.extend(self.ids.drain(at..));
         Ok(Self {
             core: self.core,
-            ids: self.ids.drain(at..).collect(),
+            ids,
         })
     }
 
     /// Puts others behind these.
     ///
     /// # Errors
-    /// They come back if they are another pool's.
+    /// They come back if they are another pool's, or there is no memory for the longer list.
     ///
     /// Allocates if the list grows beyond its buffer.
-    pub fn append(&mut self, other: Self) -> Result<(), Returned<Self>> {
-        if !core::ptr::eq(self.core, other.core) {
-            return Err(Returned::wrong_pool(other));
+    pub fn append(&mut self, other: Self) -> Result<(), Returned<Self, JoinError>> {
+        let room = if core::ptr::eq(self.core, other.core) {
+            let room = self.ids.try_reserve(other.len());
+            room.map_err(|_| OutOfMemory.into())
+        } else {
+            Err(JoinError::WrongPool)
+        };
+        if let Err(error) = room {
+            let value = other;
+            return Err(Returned { error, value });
         }
         self.ids.extend_from_slice(&other.into_ids());
         Ok(())

@@ -12,8 +12,8 @@ use super::reservation::Reservation;
 use super::worker::{BlockList, Worker};
 use crate::block::BlockId;
 use crate::error::{
-    Exceeds, ForkError, OutOfMemory, PublishError, ReleaseAfterError, Returned, SplitError,
-    TakeError, TooManyReferences, WrongPool,
+    Exceeds, ForkError, JoinError, OutOfMemory, PublishError, ReleaseAfterError, Returned,
+    SplitError, TakeError, TooManyReferences, WrongPool,
 };
 use crate::prefix::{Contents, Namespace, Space};
 use crate::sync::Ordering::Acquire;
@@ -308,9 +308,14 @@ impl RawChain {
         head: usize,
     ) -> Result<(), OutOfMemory> {
         let blocks = head + other.ids.len() - cut;
+        let beside = if other.canonical.is_empty() {
+            0
+        } else {
+            blocks
+        };
         self.ids
             .try_reserve(blocks)
-            .and(self.canonical.try_reserve(blocks))
+            .and(self.canonical.try_reserve(beside))
             .map_err(|_| OutOfMemory)
     }
 
@@ -511,7 +516,7 @@ impl<'p> Chain<'p> {
     ///
     /// # Errors
     /// [`TakeError::Exceeds`]: less is left of the promise. [`TakeError::WrongPool`]: the worker or the reservation is another
-    /// pool's.
+    /// pool's. [`TakeError::OutOfMemory`]: no memory for the longer table.
     ///
     /// No allocation in steady state.
     #[inline]
@@ -527,6 +532,7 @@ impl<'p> Chain<'p> {
         worker.belongs(self.core)?;
         let credits = promise.within(n)?;
         let before = self.raw.ids.len();
+        self.raw.ids.try_reserve(n).map_err(|_| OutOfMemory)?;
         self.raw.ids.resize(before + n, BlockId::NONE);
         promise.take_into(worker, &mut self.raw.ids[before..], credits);
         Ok(())
@@ -535,16 +541,26 @@ impl<'p> Chain<'p> {
     /// Appends private blocks.
     ///
     /// # Errors
-    /// The blocks come back if they are another pool's.
+    /// The blocks come back if they are another pool's, or there is no memory for the longer table.
     ///
     /// Allocates if the table grows beyond its buffer, which [`find`](crate::BlockPool::find) makes large enough for the prompt. The
     /// buffer of a long list of blocks is given up: [`take`](Self::take) needs none.
-    pub fn push(&mut self, blocks: Blocks<'p>) -> Result<(), Returned<Blocks<'p>>> {
-        if !core::ptr::eq(self.core, blocks.core()) {
-            return Err(Returned::wrong_pool(blocks));
+    pub fn push(&mut self, blocks: Blocks<'p>) -> Result<(), Returned<Blocks<'p>, JoinError>> {
+        let takes_list = self.raw.ids.is_empty() && !self.raw.ids.spilled();
+        let room = if !core::ptr::eq(self.core, blocks.core()) {
+            Err(JoinError::WrongPool)
+        } else if takes_list {
+            Ok(())
+        } else {
+            let room = self.raw.ids.try_reserve(blocks.len());
+            room.map_err(|_| OutOfMemory.into())
+        };
+        if let Err(error) = room {
+            let value = blocks;
+            return Err(Returned { error, value });
         }
         let ids = blocks.into_ids();
-        if self.raw.ids.is_empty() && !self.raw.ids.spilled() {
+        if takes_list {
             self.raw.ids = ids;
         } else {
             self.raw.ids.extend_from_slice(&ids);
@@ -595,19 +611,24 @@ impl<'p> Chain<'p> {
     /// A second owner of every block of the chain, the unpublished ones included: nobody may write to those any more.
     ///
     /// # Errors
-    /// [`ForkError::TooManyReferences`] names the first block that cannot have one more owner. [`ForkError::WrongPool`].
+    /// [`ForkError::TooManyReferences`] names the first block that cannot have one more owner. [`ForkError::WrongPool`],
+    /// [`ForkError::OutOfMemory`].
     ///
     /// One read-modify-write a block.
     pub fn fork(&self, worker: &mut Worker) -> Result<Self, ForkError> {
         worker.belongs(self.core)?;
-        self.raw.hold_for(self.core, self.raw.ids.len(), 1)?;
+        let blocks = self.raw.ids.len();
+        let mut ids = worker.list(blocks)?;
+        let canonical = worker.list(self.raw.canonical.len());
+        let mut canonical = canonical.inspect_err(|_| worker.recycle(&mut ids))?;
+        let held = self.raw.hold_for(self.core, blocks, 1);
+        held.inspect_err(|_| {
+            worker.recycle(&mut ids);
+            worker.recycle(&mut canonical);
+        })?;
         Ok(Self {
             core: self.core,
-            raw: {
-                let ids = worker.list(self.raw.ids.len());
-                let canonical = worker.list(self.raw.canonical.len());
-                self.raw.copy(self.raw.ids.len(), ids, canonical)
-            },
+            raw: self.raw.copy(blocks, ids, canonical),
         })
     }
 
@@ -618,7 +639,7 @@ impl<'p> Chain<'p> {
     ///
     /// # Errors
     /// [`SplitError::Exceeds`]: the chain is shorter. [`SplitError::TooManyReferences`]: a block of the head cannot have one more
-    /// owner.
+    /// owner. [`SplitError::OutOfMemory`].
     ///
     /// One read-modify-write for each published block of the head. Allocates if the tail is long.
     pub fn split_off(&mut self, at: usize) -> Result<Self, SplitError> {
@@ -630,11 +651,12 @@ impl<'p> Chain<'p> {
         }
         let cut = self.raw.hidden + at;
         let head = cut.min(self.raw.published);
-        let lists = (BlockList::new(), BlockList::new());
+        let mut lists = RawChain::vacant(self.core);
+        lists.reserve_for_tail(&self.raw, cut, head)?;
         self.raw.hold_head(self.core, head)?;
         Ok(Self {
             core: self.core,
-            raw: self.raw.split_off(cut, head, lists),
+            raw: self.raw.split_off(cut, head, lists.take_lists()),
         })
     }
 

@@ -231,7 +231,7 @@ impl BlockPool {
     ///
     /// # Errors
     /// [`FindError::LengthMismatch`]: not one extra key or chain key for each whole block. [`FindError::WrongPool`]: worker or
-    /// reservation of another pool.
+    /// reservation of another pool. [`FindError::OutOfMemory`]: no memory for the table.
     ///
     /// A few cache lines and one read-modify-write a block. No allocation in steady state.
     pub fn find<'p>(
@@ -245,9 +245,9 @@ impl BlockPool {
             return Err(FindError::WrongPool);
         }
         let most = prompt.matchable(self.core.block_size)?;
-        // Room for the whole prompt, as far as it is paid for; hits on held blocks may make it grow.
+        // Room for the whole prompt, as far as a pool can have it.
         let table = prompt.tokens.len().div_ceil(self.core.block_size);
-        let mut found = worker.buffer(table.min(pay.len()));
+        let mut found = worker.buffer(table.min(self.core.states.len()))?;
         let cuts = self.core.cuts.0.load(Acquire);
         pay.lend(|purse| self.core.find(prompt, most, purse, &mut found));
         Core::count_lookup(worker, found.len(), most);

@@ -39,8 +39,8 @@ impl<'p> Reservation<'p> {
     /// Takes `n` blocks: free ones first, then idle ones in the order of reclaim.
     ///
     /// # Errors
-    /// [`TakeError::Exceeds`]: less is left. [`TakeError::WrongPool`]: the worker is another pool's. Nothing else: the promise is
-    /// kept.
+    /// [`TakeError::Exceeds`]: less is left. [`TakeError::WrongPool`]: the worker is another pool's. [`TakeError::OutOfMemory`]: no
+    /// memory for a list of more than 8 blocks. Nothing else: the promise is kept.
     ///
     /// Free blocks cost one read-modify-write for up to 64 neighbours; for idle ones see `maintain`. No allocation in
     /// steady state.
@@ -53,7 +53,7 @@ impl<'p> Reservation<'p> {
             self.take_into(worker, few_of_them, credits);
             BlockList::from_buf_and_len(few, n)
         } else {
-            let mut ids = worker.list(n);
+            let mut ids = worker.list(n)?;
             ids.resize(n, BlockId::NONE);
             self.take_into(worker, &mut ids, credits);
             ids

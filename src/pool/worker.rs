@@ -12,7 +12,7 @@ use super::core::Core;
 use super::node::Link;
 use super::tally::{CellId, Counter};
 use crate::block::BlockId;
-use crate::error::{CreateError, WrongPool};
+use crate::error::{CreateError, OutOfMemory, WrongPool};
 use crate::shared::Shared;
 
 /// Blocks of one holder: a few inline, more in a buffer that workers recycle.
@@ -88,19 +88,22 @@ impl Worker {
 
     /// An empty list with room for `n`, in a recycled buffer if one is at hand.
     #[inline]
-    pub(crate) fn list(&mut self, n: usize) -> BlockList {
+    pub(crate) fn list(&mut self, n: usize) -> Result<BlockList, OutOfMemory> {
         if n <= INLINE {
-            BlockList::new()
+            Ok(BlockList::new())
         } else {
             self.buffer(n)
         }
     }
 
     /// The same, never inline: for a list that will grow.
-    pub(crate) fn buffer(&mut self, n: usize) -> BlockList {
+    pub(crate) fn buffer(&mut self, n: usize) -> Result<BlockList, OutOfMemory> {
         let mut list = self.spare(n);
-        list.reserve(n.max(2 * INLINE));
-        list
+        if list.try_reserve(n.max(2 * INLINE)).is_err() {
+            self.recycle(&mut list);
+            return Err(OutOfMemory);
+        }
+        Ok(list)
     }
 
     /// An empty list, with room for `n` if there is a recycled buffer that large.

@@ -616,9 +616,13 @@ impl<'p> Driver<'p> {
                 let rest = ids.split_off(at);
                 self.blocks.push((tail, rest));
             }
-            (got, expected) => {
-                assert_eq!(got.map(|_| ()).map_err(beyond), expected, "split_off({at})")
+            (Err(kvblock::SplitError::Exceeds(got)), Err(expected)) => {
+                assert_eq!(beyond(got), expected, "split_off({at})");
             }
+            (got, expected) => panic!(
+                "split_off({at}): {:?}, expected {expected:?}",
+                got.map(|_| ())
+            ),
         }
     }
 
@@ -1053,7 +1057,7 @@ impl<'p> Driver<'p> {
                 };
                 let foreign = other.blocks.take().expect("they came back");
                 let back = blocks.append(foreign).expect_err("foreign blocks");
-                assert_eq!(back.error, WrongPool, "{call:?}");
+                assert_eq!(back.error, kvblock::JoinError::WrongPool, "{call:?}");
                 other.blocks = Some(back.value);
             }
             Foreign::ReleaseBlocks => {
