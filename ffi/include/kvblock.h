@@ -202,6 +202,18 @@ typedef int32_t kvb_status;
 /** The pool keeps no events. */
 #define KVB_ERR_NO_EVENTS 505
 
+/** The lease is over, or the owner has none: its blocks may hold something else by now. */
+#define KVB_ERR_LEASE_ENDED 600
+
+/** The owner has a lease already. */
+#define KVB_ERR_OWNER_TAKEN 601
+
+/** The deadline has passed already. */
+#define KVB_ERR_ALREADY_OVER 602
+
+/** The leases would hold more than their budget. */
+#define KVB_ERR_OVER_BUDGET 603
+
 /** The audit found something that does not add up. */
 #define KVB_ERR_INCONSISTENT 900
 
@@ -808,8 +820,88 @@ kvb_status kvb_pool_shrink(const kvb_pool *pool,
                            kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * Registries of sequences: what a scheduler talks to.
+ * One lease over all shards.
  */
+
+/**
+ * A handle of a lease: references on blocks, down from the root, for an owner and until a deadline. Any thread may use it, and there may
+ * be several of one lease. The lease ends by `kvb_lease_end`, when its deadline has come and somebody notices
+ * (`kvb_leases_tick`, `kvb_lease_check`), or with its last handle, of which its table has one. Over on one shard is over on all.
+ */
+typedef struct kvb_lease kvb_lease;
+
+/** The deadline of a lease that is over only when somebody ends it. */
+#define KVB_NO_DEADLINE UINT64_MAX
+
+/**
+ * Lets go of one handle. That ends the lease only if there is no other handle and its table is gone.
+ *
+ * Threads: no other call may use this handle meanwhile. NULL: nothing happens.
+ */
+void kvb_lease_destroy(kvb_lease *lease);
+
+/**
+ * Whose it is.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_lease_owner(const kvb_lease *lease);
+
+/**
+ * When it will be over, at this instant; 0 if it is. Its end may have come unnoticed: see `kvb_lease_check`.
+ *
+ * Threads: any. O(shards). NULL: 0.
+ */
+uint64_t kvb_lease_deadline(const kvb_lease *lease);
+
+/**
+ * Shards that it holds blocks of.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_lease_shards(const kvb_lease *lease);
+
+/**
+ * Lends its blocks on one shard, in the order of the table. They are its own while it lives; later these are only numbers.
+ *
+ * Ownership: the list is the handle's, until that is destroyed. Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
+ */
+kvb_status kvb_lease_ids(const kvb_lease *lease,
+                         size_t shard,
+                         const uint32_t **ids,
+                         size_t *count);
+
+/**
+ * Lets it live until a later time. If it would live longer anyway it stays as it is. Until its end is noticed it can be extended.
+ *
+ * Threads: any. O(shards). Errors: `KVB_ERR_LEASE_ENDED`, too late. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_lease_extend(const kvb_lease *lease,
+                            uint64_t deadline);
+
+/**
+ * Asks before a use whether it lives at `now`. If its end has come it is ended here.
+ *
+ * Threads: any. O(shards), and what it gives back. Errors: `KVB_ERR_LEASE_ENDED`. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_lease_check(const kvb_lease *lease, uint64_t now);
+
+/**
+ * Ends it now and gives its blocks back, the tail first. The handle stays, to be destroyed.
+ *
+ * Threads: any. O(references). Errors: `KVB_ERR_LEASE_ENDED`: it was over before, and nothing is given back twice. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_lease_end(const kvb_lease *lease);
+
+/* ---------------------------------------------------------------------------
+ * Who has leases, until when, and what all of them may hold together.
+ */
+
+/**
+ * A table of leases for each shard. It keeps every lease alive until that ends, so that you need no handle of it. One thread at a time may
+ * use it; several tables may share pools.
+ */
+typedef struct kvb_leases kvb_leases;
 
 /**
  * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
@@ -818,9 +910,29 @@ kvb_status kvb_pool_shrink(const kvb_pool *pool,
  */
 typedef struct kvb_seqs kvb_seqs;
 
-/* ---------------------------------------------------------------------------
- * Names of sequences.
+/**
+ * Makes a table for each shard of a registry, whose live leases hold at most `budget` references a shard together, at time 0.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_leases_destroy`; it keeps the pools. Threads: the registry's. O(shards).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
  */
+kvb_status kvb_seqs_leases_create(const kvb_seqs *seqs,
+                                  size_t budget,
+                                  kvb_leases **out);
+
+/**
+ * Makes a table for one pool, as shard 0.
+ *
+ * As `kvb_seqs_leases_create`, but for threads: any.
+ */
+kvb_status kvb_pool_leases_create(const kvb_pool *pool, size_t budget, kvb_leases **out);
+
+/**
+ * Lets go of a table and ends its leases, but for those of which there still is a `kvb_lease`.
+ *
+ * Threads: no other call may use it meanwhile. O(references given back). NULL: nothing happens.
+ */
+void kvb_leases_destroy(kvb_leases *leases);
 
 /**
  * Names one sequence of one registry, from its admission to its end: a slot and the epoch of its use. A late call for an earlier
@@ -831,6 +943,84 @@ typedef struct kvb_handle {
     /** `epoch << 24 | slot`. All ones name no sequence. */
     uint64_t bits;
 } kvb_handle;
+
+/**
+ * Holds what is published of a sequence on every shard until a deadline, whatever becomes of the sequence: as many blocks as on the shard
+ * that has the fewest. So the next turn of a conversation finds them. `KVB_NO_DEADLINE` is never over by itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`; with NULL only the table keeps the lease. Threads: the registry's
+ * and the table's. O(blocks); allocates. Errors, after which nothing has changed on any shard: `KVB_ERR_STALE`, `KVB_ERR_OWNER_TAKEN`,
+ * `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (a table of other shards),
+ * `KVB_ERR_NO_MEMORY`. NULL: `out`, `error`.
+ */
+kvb_status kvb_seqs_pin(const kvb_seqs *seqs,
+                        kvb_handle seq,
+                        kvb_leases *leases,
+                        uint64_t owner,
+                        uint64_t deadline,
+                        kvb_lease **out,
+                        kvb_error *error);
+
+/**
+ * Another handle of the lease that an owner has.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`. Threads: the table's. O(shards); allocates.
+ * Errors: `KVB_ERR_LEASE_ENDED` (it has none), `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_leases_get(const kvb_leases *leases, uint64_t owner, kvb_lease **out);
+
+/**
+ * Tells the time on all shards, and ends what is over. `*ended` is how many leases ended by it: one of a registry over several shards
+ * counts once a shard. Time is any count of yours; an earlier time than the last one changes nothing.
+ *
+ * Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). NULL: `ended`.
+ */
+kvb_status kvb_leases_tick(kvb_leases *leases,
+                           uint64_t now,
+                           size_t *ended);
+
+/**
+ * References that live leases hold on a shard, at this instant; 0 if there is no such shard.
+ *
+ * Threads: the table's. O(1). NULL: 0.
+ */
+size_t kvb_leases_used(const kvb_leases *leases, size_t shard);
+
+/** The figures of a table of leases on one shard at one look. */
+typedef struct kvb_leases_report {
+    /** `sizeof(kvb_leases_report)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Blocks below the limit of the pool. */
+    uint64_t capacity;
+    /** Live leases. */
+    uint64_t leases;
+    /** Different blocks that they hold. */
+    uint64_t blocks;
+    /** References that they hold. */
+    uint64_t references;
+    /** References that they may hold. */
+    uint64_t budget;
+    /** The latest time that the table was told. */
+    uint64_t now;
+    /** Leases whose end was noticed when it had come. */
+    uint64_t expired;
+} kvb_leases_report;
+
+/**
+ * Reads the figures of a table on one shard.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the table's. O(max_blocks + references); allocates.
+ * Errors: `KVB_ERR_STRUCT_SIZE`, `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_leases_get_report(const kvb_leases *leases,
+                                 size_t shard,
+                                 kvb_leases_report *out);
+
+/* ---------------------------------------------------------------------------
+ * Names of sequences.
+ */
 
 /**
  * The slot of a handle: below the registry's `max_sequences`, so an index for what you keep beside it.
@@ -1966,6 +2156,12 @@ void kvb_lanes_destroy(kvb_lanes *lanes);
 
 /** A `kvb_detached`. */
 #define KVB_HOLDER_DETACHED 2
+
+/** A `kvb_leases`: all of its live leases. */
+#define KVB_HOLDER_LEASES 3
+
+/** A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself. */
+#define KVB_HOLDER_LEASE 4
 
 /**
  * Whether the library that was linked or loaded has the binary interface of this header. If not, call nothing else.

@@ -7,6 +7,7 @@ use kvblock::Holder;
 
 use crate::arg::{self, Argument};
 use crate::lanes::kvb_lanes;
+use crate::leases::{kvb_lease, kvb_leases};
 use crate::seqs::{kvb_detached, kvb_seqs};
 use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY};
 
@@ -16,6 +17,10 @@ pub const KVB_HOLDER_SEQS: u32 = 0;
 pub const KVB_HOLDER_LANES: u32 = 1;
 /// A `kvb_detached`.
 pub const KVB_HOLDER_DETACHED: u32 = 2;
+/// A `kvb_leases`: all of its live leases.
+pub const KVB_HOLDER_LEASES: u32 = 3;
+/// A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself.
+pub const KVB_HOLDER_LEASE: u32 = 4;
 
 /// Somebody who holds blocks or credits.
 #[repr(C)]
@@ -54,6 +59,14 @@ pub(crate) unsafe fn with_holders<R>(
                 KVB_HOLDER_DETACHED => {
                     let detached = arg::get(object.cast::<kvb_detached>())?;
                     extend(&mut all, detached.inner.shards())?;
+                }
+                KVB_HOLDER_LEASES => {
+                    let leases = arg::get(object.cast::<kvb_leases>())?;
+                    extend(&mut all, &leases.inner)?;
+                }
+                KVB_HOLDER_LEASE => {
+                    let lease = arg::get(object.cast::<kvb_lease>())?;
+                    extend(&mut all, &lease.inner)?;
                 }
                 _ => return Err(Argument(KVB_ERR_INVALID)),
             }

@@ -41,6 +41,8 @@ pub mod format;
 
 pub mod pool;
 
+pub mod leases;
+
 pub mod seqs;
 
 pub mod lanes;

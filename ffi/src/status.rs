@@ -155,6 +155,20 @@ pub const KVB_ERR_IN_PROGRESS: kvb_status = 504;
 /// The pool keeps no events.
 pub const KVB_ERR_NO_EVENTS: kvb_status = 505;
 
+// --- Leases
+
+/// The lease is over, or the owner has none: its blocks may hold something else by now.
+pub const KVB_ERR_LEASE_ENDED: kvb_status = 600;
+
+/// The owner has a lease already.
+pub const KVB_ERR_OWNER_TAKEN: kvb_status = 601;
+
+/// The deadline has passed already.
+pub const KVB_ERR_ALREADY_OVER: kvb_status = 602;
+
+/// The leases would hold more than their budget.
+pub const KVB_ERR_OVER_BUDGET: kvb_status = 603;
+
 // --- Audits
 
 /// The audit found something that does not add up.
@@ -213,6 +227,10 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_NOTHING_LEFT, c"KVB_ERR_NOTHING_LEFT", c"no block would be left online"),
     (KVB_ERR_IN_PROGRESS, c"KVB_ERR_IN_PROGRESS", c"another thread is growing or shrinking it"),
     (KVB_ERR_NO_EVENTS, c"KVB_ERR_NO_EVENTS", c"the pool keeps no events"),
+    (KVB_ERR_LEASE_ENDED, c"KVB_ERR_LEASE_ENDED", c"the lease is over, or the owner has none: its blocks may hold something else by now"),
+    (KVB_ERR_OWNER_TAKEN, c"KVB_ERR_OWNER_TAKEN", c"the owner has a lease already"),
+    (KVB_ERR_ALREADY_OVER, c"KVB_ERR_ALREADY_OVER", c"the deadline has passed already"),
+    (KVB_ERR_OVER_BUDGET, c"KVB_ERR_OVER_BUDGET", c"the leases would hold more than their budget"),
     (KVB_ERR_INCONSISTENT, c"KVB_ERR_INCONSISTENT", c"the audit found something that does not add up"),
     (KVB_ERR_UNKNOWN, c"KVB_ERR_UNKNOWN", c"an error that this version of the C API does not know"),
 ];

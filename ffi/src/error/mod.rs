@@ -2,6 +2,7 @@
 //!
 //! Every error of the library tells its number and its figures through `Told`; `call` writes them to where the caller wants them.
 
+mod lease;
 mod pool;
 mod sequence;
 
