@@ -59,6 +59,9 @@
 /** `shard` of an error that is of no shard. */
 #define KVB_NO_SHARD UINT32_MAX
 
+/** `instance` of an error that is of no instance of a fleet. */
+#define KVB_NO_INSTANCE UINT64_MAX
+
 /** Bytes of a message, with the zero at its end. */
 #define KVB_MESSAGE_BYTES 160
 
@@ -70,6 +73,45 @@
 
 /** A `kvb_detached`. */
 #define KVB_HOLDER_DETACHED 2
+
+/** `kvb_plan_input.device_memory`. */
+#define KVB_PLAN_INPUT_DEVICE_MEMORY 1
+
+/** `kvb_plan_input.layers`. */
+#define KVB_PLAN_INPUT_LAYERS 2
+
+/** `kvb_plan_input.kv_heads`. */
+#define KVB_PLAN_INPUT_KV_HEADS 3
+
+/** `kvb_plan_input.head_size`. */
+#define KVB_PLAN_INPUT_HEAD_SIZE 4
+
+/** `kvb_plan_input.element_bits`. */
+#define KVB_PLAN_INPUT_ELEMENT_BITS 5
+
+/** `kvb_plan_input.weights`. */
+#define KVB_PLAN_TERM_WEIGHTS 1
+
+/** `kvb_plan_input.workspaces`. */
+#define KVB_PLAN_TERM_WORKSPACES 2
+
+/** `kvb_plan_input.staging`. */
+#define KVB_PLAN_TERM_STAGING 3
+
+/** The margin. */
+#define KVB_PLAN_TERM_MARGIN 4
+
+/** K/V heads * head size * bits of an element * positions, or elements of a latent vector * bits * positions. */
+#define KVB_PLAN_STEP_PLANE_BITS 1
+
+/** Scale bytes of a position * positions + scale bytes of a block. */
+#define KVB_PLAN_STEP_SCALE_BYTES 2
+
+/** K + V + scales. */
+#define KVB_PLAN_STEP_LAYER_BYTES 3
+
+/** Bytes of a layer * layers. */
+#define KVB_PLAN_STEP_BLOCK_BYTES 4
 
 /** Hits are compared with the tokens themselves, 4 bytes a position: exact. */
 #define KVB_PROOF_TOKENS 0
@@ -173,8 +215,8 @@ typedef struct kvb_error {
     kvb_status status;
     /** The shard where it failed, or `KVB_NO_SHARD`. */
     uint32_t shard;
-    /** 0. */
-    uint32_t reserved;
+    /** Which of several the status is about, where it says so: a number of the input, a plane, a writer; otherwise 0. */
+    uint32_t which;
     /** See above; 0 where it says nothing. */
     uint64_t needed;
     /** See above. */
@@ -183,6 +225,13 @@ typedef struct kvb_error {
     uint64_t limit;
     /** Blocks of the shard that come back by themselves when a fence passes. */
     uint64_t quarantined;
+    /** The instance of a fleet where it failed, of several the one that comes nearest; or `KVB_NO_INSTANCE`. */
+    uint64_t instance;
+    /**
+     * Blocks that all instances have together: ever for `KVB_ERR_NEVER_FITS`, now for `KVB_ERR_SHORTFALL`. They help nobody: a request
+     * runs on one. 0 outside of fleets.
+     */
+    uint64_t sum;
     /** A sentence with the numbers, in UTF-8, ended by a zero. */
     char message[KVB_MESSAGE_BYTES];
 } kvb_error;
@@ -208,6 +257,111 @@ typedef struct kvb_namespace_parts {
     /** Its bytes. */
     size_t domain_size;
 } kvb_namespace_parts;
+
+/** One rank: its memory, what of it is not for K/V, and what it keeps of a position. All that is 0 is not there. */
+typedef struct kvb_plan_input {
+    /** `sizeof(kvb_plan_input)`. */
+    uint32_t struct_size;
+    /**
+     * What is left alone for what nobody foresees, in millionths of the device memory, rounded up to whole bytes: 50000 are 5 %. Or 0,
+     * and `margin_bytes`.
+     */
+    uint32_t margin_millionths;
+    /** The same in bytes, if `margin_millionths` is 0. */
+    uint64_t margin_bytes;
+    /** Bytes of the device. */
+    uint64_t device_memory;
+    /** Bytes of the weights on this rank. */
+    uint64_t weights;
+    /** Bytes for activations, attention workspaces, captured graphs, communication. */
+    uint64_t workspaces;
+    /** Bytes for buffers through which blocks are moved. */
+    uint64_t staging;
+    /** Layers with K/V of their own on this rank: not those of other pipeline stages, recurrent ones, and those that read another layer's. */
+    uint64_t layers;
+    /** K/V heads of the model. */
+    uint64_t kv_heads;
+    /** Elements of a head. */
+    uint64_t head_size;
+    /** Elements of the latent vector that is kept in place of K and V, the rotary part included: then `kv_heads` and `head_size` are 0. */
+    uint64_t latent;
+    /** Bits of an element: 16 for bf16 and fp16, 8 for fp8, 4 for fp4. */
+    uint64_t element_bits;
+    /** Bytes of scales that each position has in each layer on the rank, of K and V together. */
+    uint64_t scale_bytes_per_position;
+    /** Bytes of scales that each block has in each layer on the rank, of K and V together. */
+    uint64_t scale_bytes_per_block;
+    /**
+     * Ranks that share each layer: heads are spread evenly, the first ranks have one more of those that remain, and with fewer heads than
+     * ranks each has a copy of one. A latent vector is on each. 0 counts as 1.
+     */
+    uint64_t tensor_parallel;
+    /** Which of them this is, from 0. */
+    uint64_t rank;
+    /** Positions of a block. */
+    size_t block_size;
+} kvb_plan_input;
+
+/** The plan of ranks in lockstep: each block is on all of them, so the rank with the fewest decides. */
+typedef struct kvb_instance_plan {
+    /** `sizeof(kvb_instance_plan)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** The rank that has no more blocks than `blocks`, by its place in the list; of several the first. */
+    uint64_t binding_rank;
+    /** Blocks that all ranks have. */
+    uint64_t blocks;
+    /** Positions of a block. */
+    uint64_t block_size;
+    /** Positions of the longest request that fits if it is alone. */
+    uint64_t longest_request;
+} kvb_instance_plan;
+
+/** What one rank has for the plan of all: `blocks = usable + stranded`. */
+typedef struct kvb_planned_rank {
+    /** Blocks that fit this rank. */
+    uint64_t blocks;
+    /** Bytes of a block there. */
+    uint64_t block_bytes;
+    /** Blocks of it that no sequence can use, as another rank has none beside them. */
+    uint64_t stranded_blocks;
+    /** Their bytes. */
+    uint64_t stranded_bytes;
+} kvb_planned_rank;
+
+/**
+ * How many blocks fit into the memory of one rank, and where the rest of it goes:
+ * `device_memory = weights + workspaces + staging + margin + cache_bytes` and `cache_bytes = blocks * block_bytes + remainder`, exactly.
+ */
+typedef struct kvb_plan {
+    /** `sizeof(kvb_plan)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Bytes of the device. */
+    uint64_t device_memory;
+    /** Bytes of them for the weights. */
+    uint64_t weights;
+    /** Bytes of them for activations, attention workspaces, captured graphs, communication. */
+    uint64_t workspaces;
+    /** Bytes of them for buffers through which blocks are moved. */
+    uint64_t staging;
+    /** Bytes of them that are left alone. */
+    uint64_t margin;
+    /** Bytes left for K/V. */
+    uint64_t cache_bytes;
+    /** Bytes of a block, in all layers. */
+    uint64_t block_bytes;
+    /** Blocks that fit: what a pool of this rank is made with. */
+    uint64_t blocks;
+    /** Positions of a block. */
+    uint64_t block_size;
+    /** Bytes left for K/V that are too few for another block. */
+    uint64_t remainder;
+    /** Positions of the longest request that fits if it is alone. */
+    uint64_t longest_request;
+} kvb_plan;
 
 /** What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice. */
 typedef struct kvb_pool_config {
@@ -865,6 +1019,21 @@ typedef struct kvb_step_lists {
 /** The pool keeps no events. */
 #define KVB_ERR_NO_EVENTS 505
 
+/** A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`. */
+#define KVB_ERR_PLAN_ZERO 800
+
+/** The margin is more than the device's memory. */
+#define KVB_ERR_PLAN_MARGIN 801
+
+/** More is needed beside K/V than the device has: `which` is `KVB_PLAN_TERM_*`. */
+#define KVB_ERR_PLAN_DOES_NOT_FIT 802
+
+/** A product or a sum is more than 64 bits: `which` is `KVB_PLAN_STEP_*`. */
+#define KVB_ERR_PLAN_OVERFLOW 803
+
+/** What is left for K/V is less than one block. */
+#define KVB_ERR_PLAN_LESS_THAN_A_BLOCK 804
+
 /** The audit found something that does not add up. */
 #define KVB_ERR_INCONSISTENT 900
 
@@ -960,6 +1129,67 @@ kvb_status kvb_namespace_create(const struct kvb_namespace_parts *parts,
  * Threads: no other call may use it meanwhile. NULL: nothing happens.
  */
 void kvb_namespace_destroy(struct kvb_namespace *space);
+
+/**
+ * Says how many blocks fit ranks that share one table of blocks.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written; `each` has room for `count`, or is NULL. Threads: any. O(ranks);
+ * allocates. Errors: those of `kvb_plan_rank`, with the rank's place in the list as `error->shard`; `KVB_ERR_NO_SHARDS` (no rank),
+ * `KVB_ERR_BLOCK_SIZE` (not that of rank 0), `KVB_ERR_NO_MEMORY`. NULL: `each`, `error`.
+ */
+kvb_status kvb_plan_ranks(const struct kvb_plan_input *const *ranks,
+                          size_t count,
+                          struct kvb_instance_plan *out,
+                          struct kvb_planned_rank *each,
+                          struct kvb_error *error);
+
+/**
+ * Writes the plan of one rank or several for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes. `*length` is what
+ * all of it takes without the zero: where that is not below `capacity` the text was cut off.
+ *
+ * Threads: any. O(ranks); allocates. Errors: those of `kvb_plan_ranks`. NULL: `text` if `capacity` is 0; `length`, `error`.
+ */
+kvb_status kvb_plan_text(const struct kvb_plan_input *const *ranks,
+                         size_t count,
+                         char *text,
+                         size_t capacity,
+                         size_t *length,
+                         struct kvb_error *error);
+
+/**
+ * Says how many blocks fit a rank.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(1), no allocation.
+ * Errors: `KVB_ERR_PLAN_ZERO`, `KVB_ERR_PLAN_MARGIN`, `KVB_ERR_PLAN_DOES_NOT_FIT`, `KVB_ERR_PLAN_OVERFLOW`,
+ * `KVB_ERR_PLAN_LESS_THAN_A_BLOCK`, `KVB_ERR_BLOCK_SIZE`, `KVB_ERR_OUT_OF_RANGE` (no such rank of `tensor_parallel`),
+ * `KVB_ERR_TOO_MANY_BLOCKS` (a shard has no ids for the rest: larger blocks are fewer), `KVB_ERR_INVALID` (two margins, or heads beside
+ * a latent vector), `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_plan_rank(const struct kvb_plan_input *input,
+                         struct kvb_plan *out,
+                         struct kvb_error *error);
+
+/**
+ * Sequences of so many positions each that fit into so many blocks at the same time, if they share nothing. One that is empty needs a
+ * block as one of a single position does.
+ *
+ * Threads: any. O(1). 0 if `block_size` is 0.
+ */
+uint64_t kvb_plan_sequences_at(uint64_t blocks,
+                               uint64_t block_size,
+                               uint64_t positions);
+
+/**
+ * Makes the format of a rank's blocks, for transfers and loans: K and V (or the latents alone) and scales have a plane each, layer by
+ * layer, of `block_bytes` together.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_format_destroy`. Threads: any. O(layers). Errors: those of `kvb_plan_rank`, and
+ * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_plan_format(const struct kvb_plan_input *input,
+                           uint32_t element,
+                           struct kvb_format **out,
+                           struct kvb_error *error);
 
 /**
  * Makes a pool with all of its bookkeeping: no later call makes it larger.

@@ -27,6 +27,7 @@ pub mod format;
 pub mod holder;
 pub mod lanes;
 pub mod namespace;
+pub mod plan;
 pub mod pool;
 pub mod prompt;
 #[cfg(not(feature = "rust-host"))]

@@ -155,6 +155,23 @@ pub const KVB_ERR_IN_PROGRESS: kvb_status = 504;
 /// The pool keeps no events.
 pub const KVB_ERR_NO_EVENTS: kvb_status = 505;
 
+// --- Plans
+
+/// A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`.
+pub const KVB_ERR_PLAN_ZERO: kvb_status = 800;
+
+/// The margin is more than the device's memory.
+pub const KVB_ERR_PLAN_MARGIN: kvb_status = 801;
+
+/// More is needed beside K/V than the device has: `which` is `KVB_PLAN_TERM_*`.
+pub const KVB_ERR_PLAN_DOES_NOT_FIT: kvb_status = 802;
+
+/// A product or a sum is more than 64 bits: `which` is `KVB_PLAN_STEP_*`.
+pub const KVB_ERR_PLAN_OVERFLOW: kvb_status = 803;
+
+/// What is left for K/V is less than one block.
+pub const KVB_ERR_PLAN_LESS_THAN_A_BLOCK: kvb_status = 804;
+
 // --- Audits
 
 /// The audit found something that does not add up.
@@ -213,6 +230,11 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_NOTHING_LEFT, c"KVB_ERR_NOTHING_LEFT", c"no block would be left online"),
     (KVB_ERR_IN_PROGRESS, c"KVB_ERR_IN_PROGRESS", c"another thread is growing or shrinking it"),
     (KVB_ERR_NO_EVENTS, c"KVB_ERR_NO_EVENTS", c"the pool keeps no events"),
+    (KVB_ERR_PLAN_ZERO, c"KVB_ERR_PLAN_ZERO", c"a number is 0 that must not be: which is KVB_PLAN_INPUT_*"),
+    (KVB_ERR_PLAN_MARGIN, c"KVB_ERR_PLAN_MARGIN", c"the margin is more than the device's memory"),
+    (KVB_ERR_PLAN_DOES_NOT_FIT, c"KVB_ERR_PLAN_DOES_NOT_FIT", c"more is needed beside K/V than the device has: which is KVB_PLAN_TERM_*"),
+    (KVB_ERR_PLAN_OVERFLOW, c"KVB_ERR_PLAN_OVERFLOW", c"a product or a sum is more than 64 bits: which is KVB_PLAN_STEP_*"),
+    (KVB_ERR_PLAN_LESS_THAN_A_BLOCK, c"KVB_ERR_PLAN_LESS_THAN_A_BLOCK", c"what is left for K/V is less than one block"),
     (KVB_ERR_INCONSISTENT, c"KVB_ERR_INCONSISTENT", c"the audit found something that does not add up"),
     (KVB_ERR_UNKNOWN, c"KVB_ERR_UNKNOWN", c"an error that this version of the C API does not know"),
 ];
