@@ -171,6 +171,9 @@ typedef struct kvb_format kvb_format;
  */
 typedef struct kvb_lanes kvb_lanes;
 
+/** Where the blocks of a shard are: a part in each of its planes. It does not change once it is made. */
+typedef struct kvb_layout kvb_layout;
+
 /**
  * What decides K/V besides the tokens, for a whole prompt: the adapter and its version, a cache salt, a free domain. Prompts of two
  * different namespaces never share a block. It does not change once it is made.
@@ -195,6 +198,19 @@ typedef struct kvb_worker kvb_worker;
 
 /** `KVB_OK` or an error. Numbers are never used again for anything else; treat one that you do not know as a failed call. */
 typedef int32_t kvb_status;
+
+/**
+ * A part of every block, at regular distances: K or V of a layer, both interleaved, all layers at once, latents, scales. Addresses are
+ * whatever your own mover takes: pointers, device pointers, offsets into a registered region.
+ */
+typedef struct kvb_plane {
+    /** Address of block 0. */
+    uint64_t base;
+    /** Bytes from a block to the next. */
+    uint64_t block_stride;
+    /** Bytes of a block. */
+    uint64_t block_bytes;
+} kvb_plane;
 
 /**
  * What a failed call tells beside its status. Give NULL where you do not want it. On success it is not touched.
@@ -235,6 +251,36 @@ typedef struct kvb_error {
     /** A sentence with the numbers, in UTF-8, ended by a zero. */
     char message[KVB_MESSAGE_BYTES];
 } kvb_error;
+
+/** Bytes of one plane that lie together, and belong together in the list of blocks. */
+typedef struct kvb_run {
+    /** In which plane. */
+    size_t plane;
+    /** Where it begins. */
+    uint64_t address;
+    /** How long it is. */
+    uint64_t bytes;
+    /** The place of its first block in the list. */
+    size_t first;
+    /** Blocks of it. */
+    size_t blocks;
+} kvb_run;
+
+/** Bytes of one plane that lie together on both sides. */
+typedef struct kvb_pair_run {
+    /** In which plane. */
+    size_t plane;
+    /** From where. */
+    uint64_t source;
+    /** To where. */
+    uint64_t destination;
+    /** How many. */
+    uint64_t bytes;
+    /** The place of its first block in the lists. */
+    size_t first;
+    /** Blocks of it. */
+    size_t blocks;
+} kvb_pair_run;
 
 /** The parts of a namespace, each a string of bytes. A part that is NULL was not set, and differs from an empty one. */
 typedef struct kvb_namespace_parts {
@@ -1019,6 +1065,9 @@ typedef struct kvb_step_lists {
 /** The pool keeps no events. */
 #define KVB_ERR_NO_EVENTS 505
 
+/** The two sides lay out blocks in different ways, or have different numbers of shards. */
+#define KVB_ERR_INCOMPATIBLE 620
+
 /** A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`. */
 #define KVB_ERR_PLAN_ZERO 800
 
@@ -1043,6 +1092,90 @@ typedef struct kvb_step_lists {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Says where `blocks` blocks are. Planes may lie between one another; that they do not overlap is yours to know.
+ *
+ * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes).
+ * Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits),
+ * `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_layout_create(const struct kvb_plane *planes,
+                             size_t plane_count,
+                             size_t blocks,
+                             struct kvb_layout **out,
+                             struct kvb_error *error);
+
+/**
+ * Bytes of a block, in all planes together.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_layout_block_bytes(const struct kvb_layout *layout);
+
+/**
+ * Makes the format of the blocks of a layout, for transfers and loans.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_format_destroy`. Threads: any. O(planes). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_layout_format(const struct kvb_layout *layout,
+                             size_t block_size,
+                             uint32_t element,
+                             struct kvb_format **out,
+                             struct kvb_error *error);
+
+/**
+ * Where a block begins in a plane.
+ *
+ * Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE` (no such plane), `KVB_ERR_NO_SUCH_BLOCK`. NULL: only `error`.
+ */
+kvb_status kvb_layout_address(const struct kvb_layout *layout,
+                              size_t plane,
+                              int32_t block,
+                              uint64_t *out,
+                              struct kvb_error *error);
+
+/**
+ * Lists the bytes of some blocks of a table, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
+ * plane without gaps are one run. There are at most as many as blocks * planes. `*run_count` is how many there are.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: any. O(blocks * planes), no allocation. Errors: `KVB_ERR_TOO_SHORT`
+ * (`error->needed` is how many there are), `KVB_ERR_NO_SUCH_BLOCK`. NULL: no blocks; `out` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_layout_runs(const struct kvb_layout *layout,
+                           const int32_t *blocks,
+                           size_t block_count,
+                           struct kvb_run *out,
+                           size_t capacity,
+                           size_t *run_count,
+                           struct kvb_error *error);
+
+/**
+ * Lists what has to be copied so that each of `destinations` gets the bytes of the block at the same place of `sources`: plane by plane,
+ * in the order of the lists. Neighbours in the lists that are neighbours in memory on both sides are one run. That no destination is a
+ * source, and each is there once, is yours to know. `*run_count` is how many runs there are.
+ *
+ * Ownership: both lists have `block_count` blocks, `out` has room for `capacity`. Threads: any. O(blocks * planes), no allocation.
+ * Errors: `KVB_ERR_TOO_SHORT` (`error->needed` is how many there are), `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_INCOMPATIBLE` (the planes are
+ * not alike; `error->which` is the first that differs). NULL: no blocks; `out` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_layout_pair_runs(const struct kvb_layout *source,
+                                const int32_t *sources,
+                                const struct kvb_layout *destination,
+                                const int32_t *destinations,
+                                size_t block_count,
+                                struct kvb_pair_run *out,
+                                size_t capacity,
+                                size_t *run_count,
+                                struct kvb_error *error);
+
+/**
+ * Gives a layout back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_layout_destroy(struct kvb_layout *layout);
 
 /**
  * Says how blocks are laid out: positions of a block, a number of yours for the type of their elements, and the bytes of a block in each

@@ -22,6 +22,7 @@ mod arg;
 mod object;
 mod text;
 
+pub mod copy;
 pub mod error;
 pub mod format;
 pub mod holder;

@@ -155,6 +155,11 @@ pub const KVB_ERR_IN_PROGRESS: kvb_status = 504;
 /// The pool keeps no events.
 pub const KVB_ERR_NO_EVENTS: kvb_status = 505;
 
+// --- Transfers
+
+/// The two sides lay out blocks in different ways, or have different numbers of shards.
+pub const KVB_ERR_INCOMPATIBLE: kvb_status = 620;
+
 // --- Plans
 
 /// A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`.
@@ -230,6 +235,7 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_NOTHING_LEFT, c"KVB_ERR_NOTHING_LEFT", c"no block would be left online"),
     (KVB_ERR_IN_PROGRESS, c"KVB_ERR_IN_PROGRESS", c"another thread is growing or shrinking it"),
     (KVB_ERR_NO_EVENTS, c"KVB_ERR_NO_EVENTS", c"the pool keeps no events"),
+    (KVB_ERR_INCOMPATIBLE, c"KVB_ERR_INCOMPATIBLE", c"the two sides lay out blocks in different ways, or have different numbers of shards"),
     (KVB_ERR_PLAN_ZERO, c"KVB_ERR_PLAN_ZERO", c"a number is 0 that must not be: which is KVB_PLAN_INPUT_*"),
     (KVB_ERR_PLAN_MARGIN, c"KVB_ERR_PLAN_MARGIN", c"the margin is more than the device's memory"),
     (KVB_ERR_PLAN_DOES_NOT_FIT, c"KVB_ERR_PLAN_DOES_NOT_FIT", c"more is needed beside K/V than the device has: which is KVB_PLAN_TERM_*"),

@@ -2,6 +2,7 @@
 //!
 //! Every error of the library tells its number and its figures through [`Told`]; [`finish`] writes them to where the caller wants them.
 
+mod copy;
 mod plan;
 mod pool;
 mod sequence;
@@ -12,7 +13,7 @@ use core::ffi::c_char;
 use core::fmt::{Display, Write};
 
 use crate::arg::{Answer, Argument, Versioned};
-use crate::status::{KVB_OK, kvb_status};
+use crate::status::{KVB_ERR_TOO_SHORT, KVB_OK, kvb_status};
 use crate::text::Text;
 
 /// `shard` of an error that is of no shard.
@@ -121,6 +122,10 @@ impl Figures {
     pub(crate) const fn which(self, which: u32) -> Self {
         Self { which, ..self }
     }
+
+    pub(crate) fn which_place(self, place: usize) -> Self {
+        self.which(u32::try_from(place).unwrap_or(u32::MAX))
+    }
 }
 
 /// An error that has a number in C.
@@ -159,6 +164,28 @@ impl<A: Told, B: Told> Told for Either<A, B> {
             Self::One(error) => error.figures(),
             Self::Other(error) => error.figures(),
         }
+    }
+}
+
+/// The caller's buffer has no room for all items.
+pub(crate) struct NoRoom {
+    pub(crate) needed: usize,
+    pub(crate) got: usize,
+}
+
+impl Display for NoRoom {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { needed, got } = self;
+        write!(f, "a buffer for {needed} items is needed, {got} fit")
+    }
+}
+
+impl Told for NoRoom {
+    fn status(&self) -> kvb_status {
+        KVB_ERR_TOO_SHORT
+    }
+    fn figures(&self) -> Figures {
+        Figures::needed(self.needed).of(self.got)
     }
 }
 
