@@ -214,6 +214,24 @@ typedef int32_t kvb_status;
 /** The leases would hold more than their budget. */
 #define KVB_ERR_OVER_BUDGET 603
 
+/** The two sides lay out blocks in different ways, or have different numbers of shards. */
+#define KVB_ERR_INCOMPATIBLE 620
+
+/** A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`. */
+#define KVB_ERR_PLAN_ZERO 800
+
+/** The margin is more than the device's memory. */
+#define KVB_ERR_PLAN_MARGIN 801
+
+/** More is needed beside K/V than the device has: `which` is `KVB_PLAN_TERM_*`. */
+#define KVB_ERR_PLAN_DOES_NOT_FIT 802
+
+/** A product or a sum is more than 64 bits: `which` is `KVB_PLAN_STEP_*`. */
+#define KVB_ERR_PLAN_OVERFLOW 803
+
+/** What is left for K/V is less than one block. */
+#define KVB_ERR_PLAN_LESS_THAN_A_BLOCK 804
+
 /** The audit found something that does not add up. */
 #define KVB_ERR_INCONSISTENT 900
 
@@ -298,6 +316,9 @@ kvb_status kvb_set_hooks(const kvb_hooks *hooks);
 /** `shard` of an error that is of no shard. */
 #define KVB_NO_SHARD UINT32_MAX
 
+/** `instance` of an error that is of no instance of a fleet. */
+#define KVB_NO_INSTANCE UINT64_MAX
+
 /** Bytes of a message, with the zero at its end. */
 #define KVB_MESSAGE_BYTES 160
 
@@ -320,8 +341,8 @@ typedef struct kvb_error {
     kvb_status status;
     /** The shard where it failed, or `KVB_NO_SHARD`. */
     uint32_t shard;
-    /** 0. */
-    uint32_t reserved;
+    /** Which of several the status is about, where it says so: a number of the input, a plane, a writer; otherwise 0. */
+    uint32_t which;
     /** See above; 0 where it says nothing. */
     uint64_t needed;
     /** See above. */
@@ -330,6 +351,13 @@ typedef struct kvb_error {
     uint64_t limit;
     /** Blocks of the shard that come back by themselves when a fence passes. */
     uint64_t quarantined;
+    /** The instance of a fleet where it failed, of several the one that comes nearest; or `KVB_NO_INSTANCE`. */
+    uint64_t instance;
+    /**
+     * Blocks that all instances have together: ever for `KVB_ERR_NEVER_FITS`, now for `KVB_ERR_SHORTFALL`. They help nobody: a request
+     * runs on one. 0 outside of fleets.
+     */
+    uint64_t sum;
     /** A sentence with the numbers, in UTF-8, ended by a zero. */
     char message[KVB_MESSAGE_BYTES];
 } kvb_error;
@@ -472,6 +500,140 @@ uint64_t kvb_format_block_bytes(const kvb_format *format);
  * Threads: no other call may use it meanwhile. NULL: nothing happens.
  */
 void kvb_format_destroy(kvb_format *format);
+
+/* ---------------------------------------------------------------------------
+ * Where blocks are in memory, and which bytes a copy is of.
+ */
+
+/** Where the blocks of a shard are: a part in each of its planes. It does not change once it is made. */
+typedef struct kvb_layout kvb_layout;
+
+/**
+ * A part of every block, at regular distances: K or V of a layer, both interleaved, all layers at once, latents, scales. Addresses are
+ * whatever your own mover takes: pointers, device pointers, offsets into a registered region.
+ */
+typedef struct kvb_plane {
+    /** Address of block 0. */
+    uint64_t base;
+    /** Bytes from a block to the next. */
+    uint64_t block_stride;
+    /** Bytes of a block. */
+    uint64_t block_bytes;
+} kvb_plane;
+
+/**
+ * Says where `blocks` blocks are. Planes may lie between one another; that they do not overlap is yours to know.
+ *
+ * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes).
+ * Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits),
+ * `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_layout_create(const kvb_plane *planes,
+                             size_t plane_count,
+                             size_t blocks,
+                             kvb_layout **out,
+                             kvb_error *error);
+
+/**
+ * Bytes of a block, in all planes together.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_layout_block_bytes(const kvb_layout *layout);
+
+/**
+ * Makes the format of the blocks of a layout, for transfers and loans.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_format_destroy`. Threads: any. O(planes). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_layout_format(const kvb_layout *layout,
+                             size_t block_size,
+                             uint32_t element,
+                             kvb_format **out,
+                             kvb_error *error);
+
+/**
+ * Where a block begins in a plane.
+ *
+ * Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE` (no such plane), `KVB_ERR_NO_SUCH_BLOCK`. NULL: only `error`.
+ */
+kvb_status kvb_layout_address(const kvb_layout *layout,
+                              size_t plane,
+                              int32_t block,
+                              uint64_t *out,
+                              kvb_error *error);
+
+/** Bytes of one plane that lie together, and belong together in the list of blocks. */
+typedef struct kvb_run {
+    /** In which plane. */
+    size_t plane;
+    /** Where it begins. */
+    uint64_t address;
+    /** How long it is. */
+    uint64_t bytes;
+    /** The place of its first block in the list. */
+    size_t first;
+    /** Blocks of it. */
+    size_t blocks;
+} kvb_run;
+
+/** Bytes of one plane that lie together on both sides. */
+typedef struct kvb_pair_run {
+    /** In which plane. */
+    size_t plane;
+    /** From where. */
+    uint64_t source;
+    /** To where. */
+    uint64_t destination;
+    /** How many. */
+    uint64_t bytes;
+    /** The place of its first block in the lists. */
+    size_t first;
+    /** Blocks of it. */
+    size_t blocks;
+} kvb_pair_run;
+
+/**
+ * Lists the bytes of some blocks of a table, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
+ * plane without gaps are one run. There are at most as many as blocks * planes. `*run_count` is how many there are.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: any. O(blocks * planes), no allocation. Errors: `KVB_ERR_TOO_SHORT`
+ * (`error->needed` is how many there are), `KVB_ERR_NO_SUCH_BLOCK`. NULL: no blocks; `out` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_layout_runs(const kvb_layout *layout,
+                           const int32_t *blocks,
+                           size_t block_count,
+                           kvb_run *out,
+                           size_t capacity,
+                           size_t *run_count,
+                           kvb_error *error);
+
+/**
+ * Lists what has to be copied so that each of `destinations` gets the bytes of the block at the same place of `sources`: plane by plane,
+ * in the order of the lists. Neighbours in the lists that are neighbours in memory on both sides are one run. That no destination is a
+ * source, and each is there once, is yours to know. `*run_count` is how many runs there are.
+ *
+ * Ownership: both lists have `block_count` blocks, `out` has room for `capacity`. Threads: any. O(blocks * planes), no allocation.
+ * Errors: `KVB_ERR_TOO_SHORT` (`error->needed` is how many there are), `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_INCOMPATIBLE` (the planes are
+ * not alike; `error->which` is the first that differs). NULL: no blocks; `out` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_layout_pair_runs(const kvb_layout *source,
+                                const int32_t *sources,
+                                const kvb_layout *destination,
+                                const int32_t *destinations,
+                                size_t block_count,
+                                kvb_pair_run *out,
+                                size_t capacity,
+                                size_t *run_count,
+                                kvb_error *error);
+
+/**
+ * Gives a layout back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_layout_destroy(kvb_layout *layout);
 
 /* ---------------------------------------------------------------------------
  * One shard: its blocks, and what can be done to all of them.
@@ -2143,6 +2305,223 @@ size_t kvb_lanes_waiting(const kvb_lanes *lanes);
  * Threads: no other call may use it meanwhile. NULL: nothing happens.
  */
 void kvb_lanes_destroy(kvb_lanes *lanes);
+
+/* ---------------------------------------------------------------------------
+ * What a plan is made from.
+ */
+
+/** `kvb_plan_input.device_memory`. */
+#define KVB_PLAN_INPUT_DEVICE_MEMORY 1
+
+/** `kvb_plan_input.layers`. */
+#define KVB_PLAN_INPUT_LAYERS 2
+
+/** `kvb_plan_input.kv_heads`. */
+#define KVB_PLAN_INPUT_KV_HEADS 3
+
+/** `kvb_plan_input.head_size`. */
+#define KVB_PLAN_INPUT_HEAD_SIZE 4
+
+/** `kvb_plan_input.element_bits`. */
+#define KVB_PLAN_INPUT_ELEMENT_BITS 5
+
+/** `kvb_plan_input.weights`. */
+#define KVB_PLAN_TERM_WEIGHTS 1
+
+/** `kvb_plan_input.workspaces`. */
+#define KVB_PLAN_TERM_WORKSPACES 2
+
+/** `kvb_plan_input.staging`. */
+#define KVB_PLAN_TERM_STAGING 3
+
+/** The margin. */
+#define KVB_PLAN_TERM_MARGIN 4
+
+/** K/V heads * head size * bits of an element * positions, or elements of a latent vector * bits * positions. */
+#define KVB_PLAN_STEP_PLANE_BITS 1
+
+/** Scale bytes of a position * positions + scale bytes of a block. */
+#define KVB_PLAN_STEP_SCALE_BYTES 2
+
+/** K + V + scales. */
+#define KVB_PLAN_STEP_LAYER_BYTES 3
+
+/** Bytes of a layer * layers. */
+#define KVB_PLAN_STEP_BLOCK_BYTES 4
+
+/** One rank: its memory, what of it is not for K/V, and what it keeps of a position. All that is 0 is not there. */
+typedef struct kvb_plan_input {
+    /** `sizeof(kvb_plan_input)`. */
+    uint32_t struct_size;
+    /**
+     * What is left alone for what nobody foresees, in millionths of the device memory, rounded up to whole bytes: 50000 are 5 %. Or 0,
+     * and `margin_bytes`.
+     */
+    uint32_t margin_millionths;
+    /** The same in bytes, if `margin_millionths` is 0. */
+    uint64_t margin_bytes;
+    /** Bytes of the device. */
+    uint64_t device_memory;
+    /** Bytes of the weights on this rank. */
+    uint64_t weights;
+    /** Bytes for activations, attention workspaces, captured graphs, communication. */
+    uint64_t workspaces;
+    /** Bytes for buffers through which blocks are moved. */
+    uint64_t staging;
+    /** Layers with K/V of their own on this rank: not those of other pipeline stages, recurrent ones, and those that read another layer's. */
+    uint64_t layers;
+    /** K/V heads of the model. */
+    uint64_t kv_heads;
+    /** Elements of a head. */
+    uint64_t head_size;
+    /** Elements of the latent vector that is kept in place of K and V, the rotary part included: then `kv_heads` and `head_size` are 0. */
+    uint64_t latent;
+    /** Bits of an element: 16 for bf16 and fp16, 8 for fp8, 4 for fp4. */
+    uint64_t element_bits;
+    /** Bytes of scales that each position has in each layer on the rank, of K and V together. */
+    uint64_t scale_bytes_per_position;
+    /** Bytes of scales that each block has in each layer on the rank, of K and V together. */
+    uint64_t scale_bytes_per_block;
+    /**
+     * Ranks that share each layer: heads are spread evenly, the first ranks have one more of those that remain, and with fewer heads than
+     * ranks each has a copy of one. A latent vector is on each. 0 counts as 1.
+     */
+    uint64_t tensor_parallel;
+    /** Which of them this is, from 0. */
+    uint64_t rank;
+    /** Positions of a block. */
+    size_t block_size;
+} kvb_plan_input;
+
+/* ---------------------------------------------------------------------------
+ * The plan of all ranks of an instance.
+ */
+
+/** The plan of ranks in lockstep: each block is on all of them, so the rank with the fewest decides. */
+typedef struct kvb_instance_plan {
+    /** `sizeof(kvb_instance_plan)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** The rank that has no more blocks than `blocks`, by its place in the list; of several the first. */
+    uint64_t binding_rank;
+    /** Blocks that all ranks have. */
+    uint64_t blocks;
+    /** Positions of a block. */
+    uint64_t block_size;
+    /** Positions of the longest request that fits if it is alone. */
+    uint64_t longest_request;
+} kvb_instance_plan;
+
+/** What one rank has for the plan of all: `blocks = usable + stranded`. */
+typedef struct kvb_planned_rank {
+    /** Blocks that fit this rank. */
+    uint64_t blocks;
+    /** Bytes of a block there. */
+    uint64_t block_bytes;
+    /** Blocks of it that no sequence can use, as another rank has none beside them. */
+    uint64_t stranded_blocks;
+    /** Their bytes. */
+    uint64_t stranded_bytes;
+} kvb_planned_rank;
+
+/**
+ * Says how many blocks fit ranks that share one table of blocks.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written; `each` has room for `count`, or is NULL. Threads: any. O(ranks);
+ * allocates. Errors: those of `kvb_plan_rank`, with the rank's place in the list as `error->shard`; `KVB_ERR_NO_SHARDS` (no rank),
+ * `KVB_ERR_BLOCK_SIZE` (not that of rank 0), `KVB_ERR_NO_MEMORY`. NULL: `each`, `error`.
+ */
+kvb_status kvb_plan_ranks(const kvb_plan_input *const *ranks,
+                          size_t count,
+                          kvb_instance_plan *out,
+                          kvb_planned_rank *each,
+                          kvb_error *error);
+
+/**
+ * Writes the plan of one rank or several for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes. `*length` is what
+ * all of it takes without the zero: where that is not below `capacity` the text was cut off.
+ *
+ * Threads: any. O(ranks); allocates. Errors: those of `kvb_plan_ranks`. NULL: `text` if `capacity` is 0; `length`, `error`.
+ */
+kvb_status kvb_plan_text(const kvb_plan_input *const *ranks,
+                         size_t count,
+                         char *text,
+                         size_t capacity,
+                         size_t *length,
+                         kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * The plan of one rank.
+ */
+
+/**
+ * How many blocks fit into the memory of one rank, and where the rest of it goes:
+ * `device_memory = weights + workspaces + staging + margin + cache_bytes` and `cache_bytes = blocks * block_bytes + remainder`, exactly.
+ */
+typedef struct kvb_plan {
+    /** `sizeof(kvb_plan)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Bytes of the device. */
+    uint64_t device_memory;
+    /** Bytes of them for the weights. */
+    uint64_t weights;
+    /** Bytes of them for activations, attention workspaces, captured graphs, communication. */
+    uint64_t workspaces;
+    /** Bytes of them for buffers through which blocks are moved. */
+    uint64_t staging;
+    /** Bytes of them that are left alone. */
+    uint64_t margin;
+    /** Bytes left for K/V. */
+    uint64_t cache_bytes;
+    /** Bytes of a block, in all layers. */
+    uint64_t block_bytes;
+    /** Blocks that fit: what a pool of this rank is made with. */
+    uint64_t blocks;
+    /** Positions of a block. */
+    uint64_t block_size;
+    /** Bytes left for K/V that are too few for another block. */
+    uint64_t remainder;
+    /** Positions of the longest request that fits if it is alone. */
+    uint64_t longest_request;
+} kvb_plan;
+
+/**
+ * Says how many blocks fit a rank.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(1), no allocation.
+ * Errors: `KVB_ERR_PLAN_ZERO`, `KVB_ERR_PLAN_MARGIN`, `KVB_ERR_PLAN_DOES_NOT_FIT`, `KVB_ERR_PLAN_OVERFLOW`,
+ * `KVB_ERR_PLAN_LESS_THAN_A_BLOCK`, `KVB_ERR_BLOCK_SIZE`, `KVB_ERR_OUT_OF_RANGE` (no such rank of `tensor_parallel`),
+ * `KVB_ERR_TOO_MANY_BLOCKS` (a shard has no ids for the rest: larger blocks are fewer), `KVB_ERR_INVALID` (two margins, or heads beside
+ * a latent vector), `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_plan_rank(const kvb_plan_input *input,
+                         kvb_plan *out,
+                         kvb_error *error);
+
+/**
+ * Sequences of so many positions each that fit into so many blocks at the same time, if they share nothing. One that is empty needs a
+ * block as one of a single position does.
+ *
+ * Threads: any. O(1). 0 if `block_size` is 0.
+ */
+uint64_t kvb_plan_sequences_at(uint64_t blocks,
+                               uint64_t block_size,
+                               uint64_t positions);
+
+/**
+ * Makes the format of a rank's blocks, for transfers and loans: K and V (or the latents alone) and scales have a plane each, layer by
+ * layer, of `block_bytes` together.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_format_destroy`. Threads: any. O(layers). Errors: those of `kvb_plan_rank`, and
+ * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_plan_format(const kvb_plan_input *input,
+                           uint32_t element,
+                           kvb_format **out,
+                           kvb_error *error);
 
 /* ---------------------------------------------------------------------------
  * Who holds blocks, for audits.

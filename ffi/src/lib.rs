@@ -39,6 +39,8 @@ pub mod prompt;
 
 pub mod format;
 
+pub mod copy;
+
 pub mod pool;
 
 pub mod leases;
@@ -46,5 +48,7 @@ pub mod leases;
 pub mod seqs;
 
 pub mod lanes;
+
+pub mod plan;
 
 pub mod holder;

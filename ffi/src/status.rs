@@ -168,6 +168,27 @@ pub const KVB_ERR_ALREADY_OVER: kvb_status = 602;
 
 /// The leases would hold more than their budget.
 pub const KVB_ERR_OVER_BUDGET: kvb_status = 603;
+// --- Transfers
+
+/// The two sides lay out blocks in different ways, or have different numbers of shards.
+pub const KVB_ERR_INCOMPATIBLE: kvb_status = 620;
+
+// --- Plans
+
+/// A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`.
+pub const KVB_ERR_PLAN_ZERO: kvb_status = 800;
+
+/// The margin is more than the device's memory.
+pub const KVB_ERR_PLAN_MARGIN: kvb_status = 801;
+
+/// More is needed beside K/V than the device has: `which` is `KVB_PLAN_TERM_*`.
+pub const KVB_ERR_PLAN_DOES_NOT_FIT: kvb_status = 802;
+
+/// A product or a sum is more than 64 bits: `which` is `KVB_PLAN_STEP_*`.
+pub const KVB_ERR_PLAN_OVERFLOW: kvb_status = 803;
+
+/// What is left for K/V is less than one block.
+pub const KVB_ERR_PLAN_LESS_THAN_A_BLOCK: kvb_status = 804;
 
 // --- Audits
 
@@ -231,6 +252,12 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_OWNER_TAKEN, c"KVB_ERR_OWNER_TAKEN", c"the owner has a lease already"),
     (KVB_ERR_ALREADY_OVER, c"KVB_ERR_ALREADY_OVER", c"the deadline has passed already"),
     (KVB_ERR_OVER_BUDGET, c"KVB_ERR_OVER_BUDGET", c"the leases would hold more than their budget"),
+    (KVB_ERR_INCOMPATIBLE, c"KVB_ERR_INCOMPATIBLE", c"the two sides lay out blocks in different ways, or have different numbers of shards"),
+    (KVB_ERR_PLAN_ZERO, c"KVB_ERR_PLAN_ZERO", c"a number is 0 that must not be: which is KVB_PLAN_INPUT_*"),
+    (KVB_ERR_PLAN_MARGIN, c"KVB_ERR_PLAN_MARGIN", c"the margin is more than the device's memory"),
+    (KVB_ERR_PLAN_DOES_NOT_FIT, c"KVB_ERR_PLAN_DOES_NOT_FIT", c"more is needed beside K/V than the device has: which is KVB_PLAN_TERM_*"),
+    (KVB_ERR_PLAN_OVERFLOW, c"KVB_ERR_PLAN_OVERFLOW", c"a product or a sum is more than 64 bits: which is KVB_PLAN_STEP_*"),
+    (KVB_ERR_PLAN_LESS_THAN_A_BLOCK, c"KVB_ERR_PLAN_LESS_THAN_A_BLOCK", c"what is left for K/V is less than one block"),
     (KVB_ERR_INCONSISTENT, c"KVB_ERR_INCONSISTENT", c"the audit found something that does not add up"),
     (KVB_ERR_UNKNOWN, c"KVB_ERR_UNKNOWN", c"an error that this version of the C API does not know"),
 ];

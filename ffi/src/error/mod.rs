@@ -2,19 +2,26 @@
 //!
 //! Every error of the library tells its number and its figures through `Told`; `call` writes them to where the caller wants them.
 
+mod copy;
 mod lease;
+mod plan;
 mod pool;
 mod sequence;
+
+pub(crate) use self::plan::OnRank;
 
 use core::ffi::c_char;
 use core::fmt::{Display, Write};
 
 use crate::arg::{Answer, Argument, Versioned};
-use crate::status::{KVB_OK, kvb_status};
+use crate::status::{KVB_ERR_TOO_SHORT, KVB_OK, kvb_status};
 use crate::text::Text;
 
 /// `shard` of an error that is of no shard.
 pub const KVB_NO_SHARD: u32 = u32::MAX;
+
+/// `instance` of an error that is of no instance of a fleet.
+pub const KVB_NO_INSTANCE: u64 = u64::MAX;
 
 /// Bytes of a message, with the zero at its end.
 pub const KVB_MESSAGE_BYTES: usize = 160;
@@ -38,8 +45,8 @@ pub struct kvb_error {
     pub status: kvb_status,
     /// The shard where it failed, or `KVB_NO_SHARD`.
     pub shard: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Which of several the status is about, where it says so: a number of the input, a plane, a writer; otherwise 0.
+    pub which: u32,
     /// See above; 0 where it says nothing.
     pub needed: u64,
     /// See above.
@@ -48,6 +55,11 @@ pub struct kvb_error {
     pub limit: u64,
     /// Blocks of the shard that come back by themselves when a fence passes.
     pub quarantined: u64,
+    /// The instance of a fleet where it failed, of several the one that comes nearest; or `KVB_NO_INSTANCE`.
+    pub instance: u64,
+    /// Blocks that all instances have together: ever for `KVB_ERR_NEVER_FITS`, now for `KVB_ERR_SHORTFALL`. They help nobody: a request
+    /// runs on one. 0 outside of fleets.
+    pub sum: u64,
     /// A sentence with the numbers, in UTF-8, ended by a zero.
     pub message: [c_char; KVB_MESSAGE_BYTES],
 }
@@ -63,6 +75,9 @@ pub(crate) struct Figures {
     pub(crate) available: u64,
     pub(crate) limit: u64,
     pub(crate) quarantined: u64,
+    pub(crate) which: u32,
+    pub(crate) instance: u64,
+    pub(crate) sum: u64,
 }
 
 impl Figures {
@@ -72,6 +87,9 @@ impl Figures {
         available: 0,
         limit: 0,
         quarantined: 0,
+        which: 0,
+        instance: KVB_NO_INSTANCE,
+        sum: 0,
     };
 
     pub(crate) const fn needed(needed: usize) -> Self {
@@ -101,6 +119,14 @@ impl Figures {
             ..self
         }
     }
+
+    pub(crate) const fn which(self, which: u32) -> Self {
+        Self { which, ..self }
+    }
+
+    pub(crate) fn which_place(self, place: usize) -> Self {
+        self.which(u32::try_from(place).unwrap_or(u32::MAX))
+    }
 }
 
 /// An error that has a number in C.
@@ -112,10 +138,72 @@ pub(crate) trait Told: Display {
     }
 }
 
+/// The error of a call that does two things.
+pub(crate) enum Either<A, B> {
+    One(A),
+    Other(B),
+}
+
+impl<A: Display, B: Display> Display for Either<A, B> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::One(error) => error.fmt(f),
+            Self::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<A: Told, B: Told> Told for Either<A, B> {
+    fn status(&self) -> kvb_status {
+        match self {
+            Self::One(error) => error.status(),
+            Self::Other(error) => error.status(),
+        }
+    }
+    fn figures(&self) -> Figures {
+        match self {
+            Self::One(error) => error.figures(),
+            Self::Other(error) => error.figures(),
+        }
+    }
+}
+
+/// The caller's buffer has no room for all items.
+pub(crate) struct NoRoom {
+    pub(crate) needed: usize,
+    pub(crate) got: usize,
+}
+
+impl Display for NoRoom {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { needed, got } = self;
+        write!(f, "a buffer for {needed} items is needed, {got} fit")
+    }
+}
+
+impl Told for NoRoom {
+    fn status(&self) -> kvb_status {
+        KVB_ERR_TOO_SHORT
+    }
+    fn figures(&self) -> Figures {
+        Figures::needed(self.needed).of(self.got)
+    }
+}
+
 /// Why a call failed: an argument cannot be used, or the library refuses.
 pub(crate) enum Problem<E> {
     Argument(Argument),
     Refused(E),
+}
+
+impl<E> Problem<E> {
+    /// As another error.
+    pub(crate) fn map<F>(self, other: impl FnOnce(E) -> F) -> Problem<F> {
+        match self {
+            Self::Argument(argument) => Problem::Argument(argument),
+            Self::Refused(error) => Problem::Refused(other(error)),
+        }
+    }
 }
 
 impl<E> From<Argument> for Problem<E> {
@@ -188,11 +276,13 @@ impl kvb_error {
             struct_size: 0,
             status,
             shard: figures.shard,
-            reserved: 0,
+            which: figures.which,
             needed: figures.needed,
             available: figures.available,
             limit: figures.limit,
             quarantined: figures.quarantined,
+            instance: figures.instance,
+            sum: figures.sum,
             message,
         }
     }

@@ -76,6 +76,7 @@ impl kvb_failure {
             available,
             limit,
             quarantined,
+            ..
         } = error.figures();
         Self {
             index,
