@@ -2265,12 +2265,14 @@ kvb_status kvb_seqs_audit(const kvb_seqs *seqs,
  */
 
 /**
- * Makes a lane for each shard of a registry.
+ * Makes a lane for each shard of a registry, with room for the end of every sequence that it can have: `kvb_seqs_config.positions` holds
+ * for these, too.
  *
- * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(shards).
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ * Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(max_sequences) a
+ * shard. Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
  */
-kvb_status kvb_seqs_lanes_create(const kvb_seqs *seqs, kvb_lanes **out);
+kvb_status kvb_seqs_lanes_create(const kvb_seqs *seqs,
+                                 kvb_lanes **out);
 
 /**
  * Makes one lane for a pool, as shard 0 of the lanes.

@@ -19,10 +19,11 @@ pub struct kvb_lanes {
     pub(crate) inner: Vec<Lane>,
 }
 
-/// Makes a lane for each shard of a registry.
+/// Makes a lane for each shard of a registry, with room for the end of every sequence that it can have: `kvb_seqs_config.positions` holds
+/// for these, too.
 ///
-/// Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(shards).
-/// Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+/// Ownership: `*out` is the caller's, to be given to `kvb_lanes_destroy`. Threads: the registry's. O(max_sequences) a
+/// shard. Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_lanes_create(
     seqs: *const kvb_seqs,
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn kvb_seqs_lanes_create(
     plain(|| {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (seqs, out) = unsafe { (arg::get(seqs)?, arg::place(out)?) };
-        let inner = seqs.inner.lanes();
+        let inner = seqs.inner.lanes_with_room(seqs.inner.max_sequences());
         let inner = inner.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
         object::give(kvb_lanes { inner }, out)
     })

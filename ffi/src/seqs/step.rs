@@ -232,6 +232,12 @@ pub unsafe extern "C" fn kvb_seqs_step(
         // SAFETY: as above.
         let step = unsafe { arg::get_mut(step) }?;
         step.make_room(batch.len())?;
+        // Room to tell of each item that it failed; for what it gets the library asks item by item.
+        let (shards, items) = (seqs.inner.shards().len(), batch.len());
+        let room = step
+            .inner
+            .make_room(shards, items, items, seqs.inner.block_size());
+        room.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
         let item = |item: &kvb_append| (item.seq.get(), item.positions);
         step.batch.extend(batch.iter().map(item));
         seqs.inner.step(&step.batch, &mut step.inner);
