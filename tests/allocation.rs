@@ -10,10 +10,14 @@
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
 #![cfg(not(loom))]
 
+#[path = "allocation/any_order.rs"]
+mod any_order;
 #[path = "allocation/lists.rs"]
 mod lists;
 #[path = "allocation/looks.rs"]
 mod looks;
+#[path = "support/properties.rs"]
+mod properties;
 #[path = "allocation/room.rs"]
 mod room;
 #[path = "allocation/shards.rs"]

@@ -84,7 +84,8 @@ impl Instance {
     /// Appends `n` positions to each sequence of a batch on every shard, in this order, and tells in `out` (which is cleared first) what
     /// is to be done on each. Who can't have its positions on one shard gets them on none, and does not touch the others.
     ///
-    /// As [`Sequences::step`](crate::Sequences::step) on each shard.
+    /// As [`Sequences::step`](crate::Sequences::step) on each shard; [`InstanceStep::make_room`] beforehand tells that there is no
+    /// memory for lists.
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut InstanceStep) {
         if let Err(none) = out.begin(self.shards.len()) {
             for index in 0..batch.len() {

@@ -16,7 +16,9 @@ impl Sequences {
     /// does not touch the others.
     ///
     /// Inside a block a few nanoseconds a sequence; at a block border as taking a block; the copy of a published block holds its path
-    /// meanwhile, one read-modify-write for each block of it. No allocation in steady state.
+    /// meanwhile, one read-modify-write for each block of it. No allocation in steady state, and none at all in the
+    /// [room](crate::SequencesConfig::positions) made for it. Without memory to list who failed it aborts: [`Step::make_room`]
+    /// beforehand tells.
     pub fn step(&mut self, batch: &[(Handle, usize)], out: &mut Step) {
         out.clear();
         out.expect_batch(batch.len());
