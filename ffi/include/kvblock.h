@@ -38,7 +38,7 @@
  *
  * SIZES. In a struct that begins with struct_size, set it to its sizeof and all that you do not use to zero; reserved
  * fields are zero. A program that was built with an older header passes a shorter struct, and what it lacks counts as
- * zero. A field that the library does not know must be zero, or the call is KVB_ERR_STRUCT_SIZE.
+ * zero. A field that is reserved or that the library does not know must be zero, or the call is KVB_ERR_STRUCT_SIZE.
  *
  * MEMORY. Everything that an object needs for its work is made when it is made, or KVB_ERR_NO_MEMORY says that there is
  * none; a function that allocates later says so. kvb_set_hooks replaces malloc and free.
@@ -73,7 +73,7 @@ typedef int32_t kvb_status;
 /** A length is more than memory can hold, or a pointer is not aligned. */
 #define KVB_ERR_LENGTH 101
 
-/** Struct_size is too small, or a field is set that this version does not know. */
+/** Struct_size is too small or absurd, or a field is set that this version does not know. */
 #define KVB_ERR_STRUCT_SIZE 102
 
 /** A field has a value that means nothing. */

@@ -113,6 +113,17 @@ pub(crate) const fn flags(flags: u32, known: u32) -> Result<u32, Argument> {
     Ok(flags)
 }
 
+/// A reserved field, which must be zero: a later version may give it a meaning.
+pub(crate) const fn unused(reserved: u32) -> Result<(), Argument> {
+    if reserved != 0 {
+        return Err(Argument(KVB_ERR_STRUCT_SIZE));
+    }
+    Ok(())
+}
+
+/// More than the size of any struct, in any version: who says more has not set it.
+const ABSURD_SIZE: usize = 4096;
+
 /// A struct that begins with its size in a `u32`. Later versions of the header may put fields at its end, where zero has the meaning
 /// that there was no such field.
 ///
@@ -133,7 +144,7 @@ pub(crate) unsafe fn versioned<T: Versioned>(pointer: *const T) -> Result<T, Arg
     }
     // SAFETY: the struct begins with its size.
     let size = unsafe { pointer.cast::<u32>().read() } as usize;
-    if size < T::FIRST_SIZE {
+    if size < T::FIRST_SIZE || size > ABSURD_SIZE {
         return Err(Argument(KVB_ERR_STRUCT_SIZE));
     }
     let own = size.min(size_of::<T>());
@@ -168,7 +179,7 @@ impl<T: Versioned> Answer<T> {
         }
         // SAFETY: the struct begins with its size.
         let size = unsafe { place.cast::<u32>().read() } as usize;
-        if size < T::FIRST_SIZE {
+        if size < T::FIRST_SIZE || size > ABSURD_SIZE {
             return Err(Argument(KVB_ERR_STRUCT_SIZE));
         }
         Ok(Self { place, size })

@@ -44,6 +44,7 @@ pub(crate) unsafe fn with_holders<R>(
 ) -> Result<R, Argument> {
     let mut all: Vec<&dyn Holder> = Vec::new();
     for holder in holders {
+        arg::unused(holder.reserved)?;
         let object = holder.object;
         // SAFETY: this function's contract, for each kind.
         unsafe {

@@ -55,6 +55,7 @@ pub unsafe extern "C" fn kvb_namespace_create(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for each of these.
         let (parts, out) = unsafe { (arg::versioned(parts)?, arg::place(out)?) };
+        arg::unused(parts.reserved)?;
         // SAFETY: as above.
         let part = |first, size| unsafe { optional(first, size) };
         let adapter = part(parts.adapter, parts.adapter_size)?;

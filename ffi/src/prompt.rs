@@ -106,6 +106,7 @@ impl<'a> ReadPrompt<'a> {
     /// # Safety
     /// * What the prompt points to is there.
     pub(crate) unsafe fn new(prompt: &kvb_prompt) -> Result<Self, Argument> {
+        arg::unused(prompt.reserved)?;
         // SAFETY: this function's contract, for each of these.
         unsafe {
             Ok(Self {

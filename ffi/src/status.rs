@@ -18,7 +18,7 @@ pub const KVB_ERR_NULL: kvb_status = 100;
 /// A length is more than memory can hold, or a pointer is not aligned.
 pub const KVB_ERR_LENGTH: kvb_status = 101;
 
-/// Struct_size is too small, or a field is set that this version does not know.
+/// Struct_size is too small or absurd, or a field is set that this version does not know.
 pub const KVB_ERR_STRUCT_SIZE: kvb_status = 102;
 
 /// A field has a value that means nothing.
@@ -205,7 +205,7 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_OK, c"KVB_OK", c"done"),
     (KVB_ERR_NULL, c"KVB_ERR_NULL", c"a pointer is NULL that must not be"),
     (KVB_ERR_LENGTH, c"KVB_ERR_LENGTH", c"a length is more than memory can hold, or a pointer is not aligned"),
-    (KVB_ERR_STRUCT_SIZE, c"KVB_ERR_STRUCT_SIZE", c"struct_size is too small, or a field is set that this version does not know"),
+    (KVB_ERR_STRUCT_SIZE, c"KVB_ERR_STRUCT_SIZE", c"struct_size is too small or absurd, or a field is set that this version does not know"),
     (KVB_ERR_INVALID, c"KVB_ERR_INVALID", c"a field has a value that means nothing"),
     (KVB_ERR_OUT_OF_RANGE, c"KVB_ERR_OUT_OF_RANGE", c"there is no shard, rank or item of that number"),
     (KVB_ERR_TOO_SHORT, c"KVB_ERR_TOO_SHORT", c"the buffer is too short"),

@@ -92,6 +92,9 @@ pub unsafe extern "C" fn kvb_set_hooks(hooks: *const kvb_hooks) -> kvb_status {
         Ok(hooks) => hooks,
         Err(Argument(status)) => return status,
     };
+    if let Err(Argument(status)) = arg::unused(hooks.reserved) {
+        return status;
+    }
     if hooks.alloc.is_some() != hooks.free.is_some() {
         return KVB_ERR_INVALID;
     }

@@ -62,6 +62,7 @@ impl ReadAdmit<'_> {
     pub(crate) unsafe fn new(request: *const kvb_admit) -> Result<Self, Argument> {
         // SAFETY: this function's contract.
         let request = unsafe { arg::versioned(request) }?;
+        arg::unused(request.reserved)?;
         let known = KVB_ADMIT_CONSERVATIVE | KVB_ADMIT_UNPUBLISHED | KVB_ADMIT_RETURNING;
         Ok(Self {
             flags: arg::flags(request.flags, known)?,

@@ -76,8 +76,8 @@ pub unsafe extern "C" fn kvb_seqs_fork(
 ) -> kvb_status {
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, places) = unsafe { (arg::get_mut(seqs)?, arg::places(children, count)?) };
-        let children = arg::zeroed(places);
+        // The room is a C program's memory, where any bits are a handle; it is written to when nothing can be refused any more, and not read.
+        let (seqs, children) = unsafe { (arg::get_mut(seqs)?, arg::slice_mut(children, count)?) };
         let forked = seqs.inner.fork(parent.get(), kvb_handle::all_mut(children));
         forked.map_err(refused::<BranchError>)
     };

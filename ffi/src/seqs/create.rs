@@ -51,6 +51,7 @@ impl ReadConfig<'_> {
     unsafe fn new(config: *const kvb_seqs_config) -> Result<Self, Argument> {
         // SAFETY: this function's contract.
         let config = unsafe { arg::versioned(config) }?;
+        arg::unused(config.reserved)?;
         Ok(Self {
             config: SequencesConfig::new(config.max_sequences)
                 .watermark(config.watermark)
@@ -159,6 +160,9 @@ pub unsafe extern "C" fn kvb_seqs_create_lockstep(
             ..pool
         }
         .read()?;
+        for rank in given {
+            arg::unused(rank.reserved)?;
+        }
         let mut ranks = Vec::new();
         let enough = ranks.try_reserve_exact(given.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
