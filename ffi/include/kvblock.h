@@ -560,7 +560,7 @@ kvb_status kvb_layout_format(const kvb_layout *layout,
  */
 kvb_status kvb_layout_address(const kvb_layout *layout,
                               size_t plane,
-                              int32_t block,
+                              uint32_t block,
                               uint64_t *out,
                               kvb_error *error);
 
@@ -595,14 +595,14 @@ typedef struct kvb_pair_run {
 } kvb_pair_run;
 
 /**
- * Lists the bytes of some blocks of a table, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
+ * Lists the bytes of some blocks, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
  * plane without gaps are one run. There are at most as many as blocks * planes. `*run_count` is how many there are.
  *
  * Ownership: `out` has room for `capacity`. Threads: any. O(blocks * planes), no allocation. Errors: `KVB_ERR_TOO_SHORT`
  * (`error->needed` is how many there are), `KVB_ERR_NO_SUCH_BLOCK`. NULL: no blocks; `out` if `capacity` is 0; `error`.
  */
 kvb_status kvb_layout_runs(const kvb_layout *layout,
-                           const int32_t *blocks,
+                           const uint32_t *blocks,
                            size_t block_count,
                            kvb_run *out,
                            size_t capacity,
@@ -619,9 +619,9 @@ kvb_status kvb_layout_runs(const kvb_layout *layout,
  * not alike; `error->which` is the first that differs). NULL: no blocks; `out` if `capacity` is 0; `error`.
  */
 kvb_status kvb_layout_pair_runs(const kvb_layout *source,
-                                const int32_t *sources,
+                                const uint32_t *sources,
                                 const kvb_layout *destination,
-                                const int32_t *destinations,
+                                const uint32_t *destinations,
                                 size_t block_count,
                                 kvb_pair_run *out,
                                 size_t capacity,

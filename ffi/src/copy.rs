@@ -104,14 +104,14 @@ pub unsafe extern "C" fn kvb_layout_format(
 pub unsafe extern "C" fn kvb_layout_address(
     layout: *const kvb_layout,
     plane: usize,
-    block: i32,
+    block: u32,
     out: *mut u64,
     error: *mut kvb_error,
 ) -> kvb_status {
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (layout, out) = unsafe { (arg::get(layout)?, arg::place(out)?) };
-        let block = BlockId::new(u32::from_ne_bytes(block.to_ne_bytes()));
+        let block = BlockId::new(block);
         let address = layout.inner.address(plane, block);
         out.write(address.map_err(refused::<RunsError>)?);
         Ok(())
@@ -160,7 +160,7 @@ fn no_runs(error: RunsError) -> Problem<NoRuns> {
     refused(Either::One(error))
 }
 
-/// Lists the bytes of some blocks of a table, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
+/// Lists the bytes of some blocks, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
 /// plane without gaps are one run. There are at most as many as blocks * planes. `*run_count` is how many there are.
 ///
 /// Ownership: `out` has room for `capacity`. Threads: any. O(blocks * planes), no allocation. Errors: `KVB_ERR_TOO_SHORT`
@@ -168,7 +168,7 @@ fn no_runs(error: RunsError) -> Problem<NoRuns> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_layout_runs(
     layout: *const kvb_layout,
-    blocks: *const i32,
+    blocks: *const u32,
     block_count: usize,
     out: *mut kvb_run,
     capacity: usize,
@@ -204,9 +204,9 @@ pub unsafe extern "C" fn kvb_layout_runs(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_layout_pair_runs(
     source: *const kvb_layout,
-    sources: *const i32,
+    sources: *const u32,
     destination: *const kvb_layout,
-    destinations: *const i32,
+    destinations: *const u32,
     block_count: usize,
     out: *mut kvb_pair_run,
     capacity: usize,
@@ -238,11 +238,11 @@ pub unsafe extern "C" fn kvb_layout_pair_runs(
     unsafe { error::call(error, body) }
 }
 
-/// A part of a block table, as the library knows it.
+/// The same list, as the library knows it.
 ///
 /// # Safety
 /// * As of [`arg::slice`].
-unsafe fn ids<'a>(blocks: *const i32, count: usize) -> Result<&'a [BlockId], Argument> {
+unsafe fn ids<'a>(blocks: *const u32, count: usize) -> Result<&'a [BlockId], Argument> {
     // SAFETY: this function's contract. A `BlockId` is a `u32`, whose every value is valid.
     unsafe { arg::slice(blocks.cast::<BlockId>(), count) }
 }

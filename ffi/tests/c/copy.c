@@ -29,7 +29,7 @@ static void layouts(void) {
     assert(error.needed == 3 && error.limit == 3);
     REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_layout_address(layout, 0, 16, &address, &error));
     assert(error.needed == 16 && error.limit == 16);
-    REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_layout_address(layout, 0, -1, &address, &error));
+    REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_layout_address(layout, 0, UINT32_MAX, &address, &error));
     REFUSED(KVB_ERR_NULL, kvb_layout_address(layout, 0, 0, NULL, &error));
     REFUSED(KVB_ERR_NULL, kvb_layout_address(NULL, 0, 0, &address, &error));
     assert(address == 10500);
@@ -61,7 +61,7 @@ static void layouts(void) {
 static void runs(void) {
     kvb_layout *layout = NULL;
     assert(kvb_layout_create(planes, COUNT(planes), 16, &layout, NULL) == KVB_OK);
-    const int32_t blocks[] = {3, 4, 5, 9};
+    const uint32_t blocks[] = {3, 4, 5, 9};
     kvb_run out[12] = {{0, 0, 0, 0, 0}};
     size_t count = 0;
     assert(kvb_layout_runs(layout, blocks, COUNT(blocks), out, COUNT(out), &count, NULL) == KVB_OK);
@@ -82,7 +82,7 @@ static void runs(void) {
     assert(error.needed == 5 && error.available == 4 && count == 77);
     REFUSED(KVB_ERR_TOO_SHORT, kvb_layout_runs(layout, blocks, COUNT(blocks), NULL, 0, &count, &error));
     assert(error.needed == 8 && error.available == 0 && count == 77);
-    const int32_t beyond[] = {3, 16};
+    const uint32_t beyond[] = {3, 16};
     REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_layout_runs(layout, beyond, 2, out, 12, &count, &error));
     assert(error.needed == 16 && error.limit == 16 && count == 77);
     REFUSED(KVB_ERR_NULL, kvb_layout_runs(NULL, blocks, 1, out, 12, &count, &error));
@@ -99,7 +99,7 @@ static void pairs(void) {
     kvb_layout *source = NULL, *destination = NULL, *other = NULL;
     assert(kvb_layout_create(here, 2, 8, &source, NULL) == KVB_OK);
     assert(kvb_layout_create(there, 2, 4, &destination, NULL) == KVB_OK);
-    const int32_t from[] = {5, 6, 7, 0}, to[] = {0, 1, 3, 2};
+    const uint32_t from[] = {5, 6, 7, 0}, to[] = {0, 1, 3, 2};
     kvb_pair_run out[8];
     size_t count = 0;
     assert(kvb_layout_pair_runs(source, from, destination, to, 4, out, 8, &count, NULL) == KVB_OK);
@@ -114,7 +114,7 @@ static void pairs(void) {
     count = 77;
     REFUSED(KVB_ERR_TOO_SHORT, kvb_layout_pair_runs(source, from, destination, to, 4, out, 6, &count, &error));
     assert(error.needed == 7 && error.available == 6);
-    const int32_t high[] = {8}, low[] = {0}, fourth[] = {4};
+    const uint32_t high[] = {8}, low[] = {0}, fourth[] = {4};
     REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_layout_pair_runs(source, high, destination, low, 1, out, 8, &count, &error));
     assert(error.needed == 8 && error.limit == 8);
     REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_layout_pair_runs(source, low, destination, fourth, 1, out, 8, &count, &error));
