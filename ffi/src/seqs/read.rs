@@ -200,14 +200,14 @@ pub unsafe extern "C" fn kvb_seqs_copy_tables(
             }
         }
         let entries = count.checked_mul(stride).ok_or(Argument(KVB_ERR_LENGTH))?;
-        // SAFETY: as above.
-        let rows = unsafe { arg::places(rows, entries) }?;
+        // SAFETY: as above. Rows are only written to, so it does not matter what C left in them.
+        let rows = unsafe { arg::slice_mut(rows, entries) }?;
         // SAFETY: as above.
         let lengths = unsafe { arg::places(lengths, if lengths.is_null() { 0 } else { count }) }?;
         for (at, &seq) in handles.iter().enumerate() {
-            let length = seqs.shard(shard)?.table(seq.get()).map_err(read)?.len();
-            let row = arg::zeroed(&mut rows[at * stride..][..length]);
-            seqs.inner.copy_table(shard, seq.get(), row).map_err(read)?;
+            let row = &mut rows[at * stride..][..stride];
+            let copied = seqs.inner.copy_table(shard, seq.get(), row);
+            let length = copied.map_err(read)?;
             if let Some(place) = lengths.get_mut(at) {
                 place.write(length);
             }
