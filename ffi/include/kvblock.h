@@ -77,8 +77,44 @@
 /** A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself. */
 #define KVB_HOLDER_LEASE 4
 
+/** A `kvb_reservation`. */
+#define KVB_HOLDER_RESERVATION 5
+
+/** A `kvb_blocks`. */
+#define KVB_HOLDER_BLOCKS 6
+
+/** A `kvb_chain`. */
+#define KVB_HOLDER_CHAIN 7
+
 /** The deadline of a lease that is over only when somebody ends it. */
 #define KVB_NO_DEADLINE UINT64_MAX
+
+/** All blocks were published. */
+#define KVB_STOPPED_NOT 0
+
+/** The content is findable as an idle block, and there is nothing to pay for holding that. */
+#define KVB_STOPPED_UNPAID 1
+
+/** Too many blocks of this depth have keys that fall together. */
+#define KVB_STOPPED_INDEX_FULL 2
+
+/** A block of the chain was invalidated or cleared: what comes after it can't be found, now or later. */
+#define KVB_STOPPED_CUT 3
+
+/** The block has other owners (forks): it can be published when it has one again. */
+#define KVB_STOPPED_SHARED 4
+
+/** The chain is a tail that was split off behind the end of its published head: it can't publish, now or later. */
+#define KVB_STOPPED_GAP 5
+
+/** The host has no memory for the chain's list of duplicates. */
+#define KVB_STOPPED_NO_MEMORY 6
+
+/** The block goes offline when it is released. */
+#define KVB_STOPPED_DRAINING 7
+
+/** For a reason that this version of the C API does not know. */
+#define KVB_STOPPED_UNKNOWN UINT32_MAX
 
 /** Hits are compared with the tokens themselves, 4 bytes a position: exact. */
 #define KVB_PROOF_TOKENS 0
@@ -125,6 +161,15 @@
 /** The version of the binary interface. Programs that were built with another number must not use the library. */
 #define KVB_ABI_VERSION 0
 
+/** Blocks that their owner holds alone. What they contain is nobody else's business until they are published in a chain. */
+typedef struct kvb_blocks kvb_blocks;
+
+/**
+ * What one owner holds of a path from the root: a published head, then private blocks. For engines whose scheduler keeps block tables of
+ * its own; a `kvb_seqs` does all of this for its sequences. Every block stays as it is until the chain is released.
+ */
+typedef struct kvb_chain kvb_chain;
+
 /** A sequence between two registries, with all that it holds on every shard. */
 typedef struct kvb_detached kvb_detached;
 
@@ -159,6 +204,12 @@ typedef struct kvb_namespace kvb_namespace;
 
 /** The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`. */
 typedef struct kvb_pool kvb_pool;
+
+/**
+ * The right to so many blocks: taking within it never fails for want of blocks, whatever others do. It names no ids, so idle blocks stay
+ * findable until they are needed.
+ */
+typedef struct kvb_reservation kvb_reservation;
 
 /**
  * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
@@ -330,6 +381,44 @@ typedef struct kvb_probe {
     size_t idle;
 } kvb_probe;
 
+/** Somebody who holds blocks or credits. */
+typedef struct kvb_holder {
+    /** `KVB_HOLDER_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The object. */
+    const void *object;
+} kvb_holder;
+
+/** What some positions contain. */
+typedef struct kvb_contents {
+    /** The tokens. */
+    const uint32_t *tokens;
+    /** How many. */
+    size_t token_count;
+    /** One for each block that these tokens complete, or NULL. */
+    const struct kvb_extra_key *extra;
+    /** How many. */
+    size_t extra_count;
+    /** Your own chain key for each of these blocks, or NULL to have them hashed. */
+    const uint64_t *keys;
+    /** How many. */
+    size_t key_count;
+} kvb_contents;
+
+/** What became of blocks to be published: the chain's published part has grown by `stored + duplicates`. */
+typedef struct kvb_published {
+    /** Blocks that became findable. */
+    size_t stored;
+    /** Blocks whose content already was findable: the chain goes on below that copy, holds it, too, and keeps its own block private. */
+    size_t duplicates;
+    /** Why not all were published: `KVB_STOPPED_*`. Try again, but for `KVB_STOPPED_CUT` and `KVB_STOPPED_GAP`. */
+    uint32_t stopped;
+    /** 0. */
+    uint32_t reserved;
+} kvb_published;
+
 /** What a change of a pool's size did. */
 typedef struct kvb_resized {
     /** Blocks that this call brought online, or took offline. */
@@ -470,16 +559,6 @@ typedef struct kvb_admitted {
     size_t fresh;
 } kvb_admitted;
 
-/** Somebody who holds blocks or credits. */
-typedef struct kvb_holder {
-    /** `KVB_HOLDER_*`. */
-    uint32_t kind;
-    /** 0. */
-    uint32_t reserved;
-    /** The object. */
-    const void *object;
-} kvb_holder;
-
 /** What a registry is made with. All zero but `struct_size` and `max_sequences` is a good choice. */
 typedef struct kvb_seqs_config {
     /** `sizeof(kvb_seqs_config)`. */
@@ -513,22 +592,6 @@ typedef struct kvb_rank {
     /** Blocks that it can ever have; 0 for `blocks`. */
     size_t max_blocks;
 } kvb_rank;
-
-/** What some positions contain. */
-typedef struct kvb_contents {
-    /** The tokens. */
-    const uint32_t *tokens;
-    /** How many. */
-    size_t token_count;
-    /** One for each block that these tokens complete, or NULL. */
-    const struct kvb_extra_key *extra;
-    /** How many. */
-    size_t extra_count;
-    /** Your own chain key for each of these blocks, or NULL to have them hashed. */
-    const uint64_t *keys;
-    /** How many. */
-    size_t key_count;
-} kvb_contents;
 
 /** What a step did for a sequence. */
 typedef struct kvb_progress {
@@ -1002,6 +1065,33 @@ size_t kvb_lanes_waiting(const struct kvb_lanes *lanes);
 void kvb_lanes_destroy(struct kvb_lanes *lanes);
 
 /**
+ * Leases the blocks of a chain, with references of its own beside the chain's. `KVB_NO_DEADLINE` is never over by itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`; with NULL only the table keeps the lease. Threads: the table's and
+ * the chain's. O(references); allocates. Errors: `KVB_ERR_OWNER_TAKEN`, `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`,
+ * `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (a table of another pool or of several), `KVB_ERR_NO_MEMORY`.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_leases_grant(struct kvb_leases *leases,
+                            const struct kvb_chain *chain,
+                            uint64_t owner,
+                            uint64_t deadline,
+                            struct kvb_lease **out,
+                            struct kvb_error *error);
+
+/**
+ * Makes a chain a lease: its references become the lease's.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. As `kvb_leases_grant`.
+ */
+kvb_status kvb_leases_keep(struct kvb_leases *leases,
+                           struct kvb_chain *chain,
+                           uint64_t owner,
+                           uint64_t deadline,
+                           struct kvb_lease **out,
+                           struct kvb_error *error);
+
+/**
  * Lets go of one handle. That ends the lease only if there is no other handle and its table is gone.
  *
  * Threads: no other call may use this handle meanwhile. NULL: nothing happens.
@@ -1231,6 +1321,232 @@ kvb_status kvb_pool_probe(const struct kvb_pool *pool,
                           struct kvb_error *error);
 
 /**
+ * Recounts a pool from its blocks and from the tables of all who hold some of it. `error->message` names the first thing that does not add
+ * up. At rest only: no other thread may use the pool meanwhile.
+ *
+ * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
+ * named, or is another pool's; `KVB_ERR_INVALID`, no such kind of holder; `KVB_ERR_NO_MEMORY`, nothing was found.
+ * NULL: no holders, `error`.
+ */
+kvb_status kvb_pool_audit(const struct kvb_pool *pool,
+                          const struct kvb_holder *holders,
+                          size_t count,
+                          struct kvb_error *error);
+
+/**
+ * Takes `blocks` blocks of a promise: free ones first, then idle ones in the order of reclaim.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_blocks_release`, `kvb_blocks_destroy` or a chain. Threads: the reservation's and
+ * the worker's. O(blocks). Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_WRONG_POOL` (the worker), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_reservation_take(struct kvb_reservation *reservation,
+                                struct kvb_worker *worker,
+                                size_t blocks,
+                                struct kvb_blocks **out,
+                                struct kvb_error *error);
+
+/**
+ * Gives the blocks back: they are free. Without a worker, so slower than `kvb_blocks_release`.
+ *
+ * Threads: no other call may use them meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_blocks_destroy(struct kvb_blocks *blocks);
+
+/**
+ * Lends their ids, in the order in which they were taken.
+ *
+ * Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1). NULL: neither.
+ */
+kvb_status kvb_blocks_ids(const struct kvb_blocks *blocks, const uint32_t **ids, size_t *count);
+
+/**
+ * Keeps the first `at` and splits the others off.
+ *
+ * Ownership: `*out` is the caller's, as of `kvb_reservation_take`. Threads: theirs. O(blocks); allocates for many.
+ * Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_blocks_split_off(struct kvb_blocks *blocks, size_t at, struct kvb_blocks **out, struct kvb_error *error);
+
+/**
+ * Puts `others` behind these.
+ *
+ * Ownership: on success `others` is gone; otherwise it is as it was. Threads: of both. O(blocks); allocates for many.
+ * Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_INVALID` (they are the same), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_blocks_append(struct kvb_blocks *blocks, struct kvb_blocks *others, struct kvb_error *error);
+
+/**
+ * Gives the blocks back: they are free.
+ *
+ * Ownership: on success `blocks` is gone; otherwise it is as it was. Threads: theirs and the worker's. O(blocks), no allocation.
+ * Errors: `KVB_ERR_WRONG_POOL` (the worker). NULL: only `error`.
+ */
+kvb_status kvb_blocks_release(struct kvb_blocks *blocks,
+                              struct kvb_worker *worker,
+                              struct kvb_error *error);
+
+/**
+ * Gives the blocks back when a shard's lane has passed a fence. Until then they are quarantined.
+ *
+ * Ownership: on success `blocks` is gone; otherwise it is as it was. Threads: theirs, the worker's and the lanes'. O(blocks); allocates
+ * for the lane's lists, which are used again. Errors: `KVB_ERR_WRONG_POOL` (the worker, the lane), `KVB_ERR_OUT_OF_RANGE` (no such
+ * lane), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_blocks_release_after(struct kvb_blocks *blocks,
+                                    struct kvb_worker *worker,
+                                    struct kvb_lanes *lanes,
+                                    size_t shard,
+                                    uint64_t fence,
+                                    struct kvb_error *error);
+
+/**
+ * Makes a second owner of every block of a chain, of the private ones, too: nobody may write to those any more.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: the chain's and the worker's.
+ * O(blocks); allocates for long chains. Errors: `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (the worker), `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_chain_fork(const struct kvb_chain *chain,
+                          struct kvb_worker *worker,
+                          struct kvb_chain **out,
+                          struct kvb_error *error);
+
+/**
+ * Keeps the first `at` blocks and splits the others off as a chain of their own. Below a published head the tail holds the head, too, so
+ * that the two can be released in any order; it can publish if all of the head was published.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: the chain's.
+ * O(blocks); allocates for long chains. Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_chain_split_off(struct kvb_chain *chain,
+                               size_t at,
+                               struct kvb_chain **out,
+                               struct kvb_error *error);
+
+/**
+ * Puts the findable copy of each duplicate into the table in place of the chain's own block, which is given back. `*adopted` is how many:
+ * if it is not 0, read the table anew. The content of both is the same.
+ *
+ * Threads: the chain's and the worker's. O(blocks), no allocation. Errors: `KVB_ERR_WRONG_POOL` (the worker). NULL: `adopted`, `error`.
+ */
+kvb_status kvb_chain_adopt_duplicates(struct kvb_chain *chain,
+                                      struct kvb_worker *worker,
+                                      size_t *adopted,
+                                      struct kvb_error *error);
+
+/**
+ * Gives every reference back, the tail first: findable blocks become idle, others free, unless they have other owners.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. Threads: the chain's and the worker's. O(blocks), no allocation.
+ * Errors: `KVB_ERR_WRONG_POOL` (the worker). NULL: only `error`.
+ */
+kvb_status kvb_chain_release(struct kvb_chain *chain,
+                             struct kvb_worker *worker,
+                             struct kvb_error *error);
+
+/**
+ * Gives every reference back when a shard's lane has passed a fence. Until then what nobody else holds is quarantined; what is published
+ * stays findable.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. Threads: the chain's, the worker's and the lanes'. O(blocks);
+ * allocates for the lane's lists, which are used again. Errors: `KVB_ERR_WRONG_POOL` (the worker, the lane), `KVB_ERR_OUT_OF_RANGE` (no
+ * such lane), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_chain_release_after(struct kvb_chain *chain,
+                                   struct kvb_worker *worker,
+                                   struct kvb_lanes *lanes,
+                                   size_t shard,
+                                   uint64_t fence,
+                                   struct kvb_error *error);
+
+/**
+ * Holds the longest prefix of a prompt that is findable, compared token by token. Blocks that somebody holds cost nothing, an idle one
+ * costs one of `pay`; the chain ends where nothing more is findable or can be paid, and may be empty.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: any, each with a worker of its
+ * own; the reservation's. O(blocks); allocates for long prompts, in buffers that the worker uses again.
+ * Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_WRONG_POOL` (the worker, the reservation), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_pool_find(const struct kvb_pool *pool,
+                         struct kvb_worker *worker,
+                         const struct kvb_prompt *prompt,
+                         struct kvb_reservation *pay,
+                         struct kvb_chain **out,
+                         struct kvb_error *error);
+
+/**
+ * Makes an empty chain for prompts of a namespace; NULL is the bare model's.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: any. O(1).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: `space`.
+ */
+kvb_status kvb_pool_chain_create(const struct kvb_pool *pool,
+                                 const struct kvb_namespace *space,
+                                 struct kvb_chain **out);
+
+/**
+ * Gives every reference back, the tail first: findable blocks become idle, others free, unless they have other owners. Without a worker,
+ * so slower than `kvb_chain_release`.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_chain_destroy(struct kvb_chain *chain);
+
+/**
+ * Lends the block table: the chain's blocks in order.
+ *
+ * Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1). NULL: neither.
+ */
+kvb_status kvb_chain_ids(const struct kvb_chain *chain,
+                         const uint32_t **ids,
+                         size_t *count);
+
+/**
+ * Blocks of the table, from its start, whose content is findable, or was when it was published.
+ *
+ * Threads: the chain's. O(1). NULL: 0.
+ */
+size_t kvb_chain_published(const struct kvb_chain *chain);
+
+/**
+ * Takes `blocks` blocks of a promise and puts them at the end of the table: free ones first, then idle ones in the order of reclaim.
+ *
+ * Threads: of the three. O(blocks); allocates where the table has too little room. Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_WRONG_POOL`,
+ * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_chain_take(struct kvb_chain *chain,
+                          struct kvb_worker *worker,
+                          struct kvb_reservation *promise,
+                          size_t blocks,
+                          struct kvb_error *error);
+
+/**
+ * Puts private blocks at the end of the table.
+ *
+ * Ownership: on success `blocks` is gone; otherwise it is as it was. Threads: of both. O(blocks); allocates where the table has too little
+ * room. Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_chain_push(struct kvb_chain *chain,
+                          struct kvb_blocks *blocks,
+                          struct kvb_error *error);
+
+/**
+ * Makes the chain's next unpublished blocks findable, as many whole blocks as `contents` says. They must be full and computed, and nobody
+ * may write to them again. To hold a duplicate that is idle costs one of `pay`, or with NULL one that is available.
+ *
+ * Ownership: the contents are copied. Threads: of the chain, the worker and the reservation. O(blocks); allocates for duplicates only.
+ * Errors: `KVB_ERR_LENGTH_MISMATCH` (no whole blocks, more than are unpublished, or not one extra key or chain key for each),
+ * `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY` (with extra keys only). NULL: `pay`, `error`.
+ */
+kvb_status kvb_chain_publish(struct kvb_chain *chain,
+                             struct kvb_worker *worker,
+                             const struct kvb_contents *contents,
+                             struct kvb_reservation *pay,
+                             struct kvb_published *out,
+                             struct kvb_error *error);
+
+/**
  * Brings the next `blocks` ids online, from the capacity on.
  *
  * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
@@ -1274,6 +1590,59 @@ kvb_status kvb_pool_report_text(const struct kvb_pool *pool,
                                 char *text,
                                 size_t capacity,
                                 size_t *length);
+
+/**
+ * Promises blocks.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_reservation_destroy`. Threads: any. O(1).
+ * Errors: `KVB_ERR_NEVER_FITS`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_pool_reserve(const struct kvb_pool *pool,
+                            size_t blocks,
+                            struct kvb_reservation **out,
+                            struct kvb_error *error);
+
+/**
+ * Gives back what is left of a promise.
+ *
+ * Threads: no other call may use it meanwhile. O(1). NULL: nothing happens.
+ */
+void kvb_reservation_destroy(struct kvb_reservation *reservation);
+
+/**
+ * Blocks that are still promised.
+ *
+ * Threads: the reservation's. O(1). NULL: 0.
+ */
+size_t kvb_reservation_blocks(const struct kvb_reservation *reservation);
+
+/**
+ * Promises `blocks` more.
+ *
+ * Threads: the reservation's. O(1). Errors: `KVB_ERR_NEVER_FITS` (all of it would be larger than the pool), `KVB_ERR_SHORTFALL`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_reservation_grow(struct kvb_reservation *reservation,
+                                size_t blocks,
+                                struct kvb_error *error);
+
+/**
+ * Gives `blocks` of the promise back.
+ *
+ * Threads: the reservation's. O(1). Errors: `KVB_ERR_EXCEEDS`. NULL: only `error`.
+ */
+kvb_status kvb_reservation_shrink(struct kvb_reservation *reservation, size_t blocks, struct kvb_error *error);
+
+/**
+ * Splits `blocks` of the promise off as a promise of its own.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_reservation_destroy`. Threads: the reservation's. O(1).
+ * Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_reservation_split(struct kvb_reservation *reservation,
+                                 size_t blocks,
+                                 struct kvb_reservation **out,
+                                 struct kvb_error *error);
 
 /**
  * Makes a worker. Registries have their own; this is for calls to the pool itself.

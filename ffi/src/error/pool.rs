@@ -1,9 +1,9 @@
 //! The errors of pools in C.
 
 use kvblock::{
-    ClearError, CreateError, Exceeds, FindError, ForkError, InvalidateError, LayoutError,
-    LengthMismatch, OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, SplitError,
-    TakeError, TooManyReferences, WrongPool,
+    ClearError, CreateError, Exceeds, FindError, ForkError, InvalidateError, JoinError,
+    LayoutError, LengthMismatch, OutOfMemory, PublishError, Refused, ReleaseAfterError,
+    ResizeError, SplitError, TakeError, TooManyReferences, WrongPool,
 };
 
 use super::{Figures, Told};
@@ -32,12 +32,13 @@ macro_rules! told_by_its_parts {
 pub(super) use told_by_its_parts;
 
 told_by_its_parts! {
-    TakeError { Exceeds } or WrongPool;
-    FindError { LengthMismatch } or WrongPool;
+    TakeError { Exceeds, OutOfMemory } or WrongPool;
+    FindError { LengthMismatch, OutOfMemory } or WrongPool;
     PublishError { LengthMismatch } or WrongPool;
-    ForkError { TooManyReferences } or WrongPool;
+    ForkError { TooManyReferences, OutOfMemory } or WrongPool;
+    JoinError { OutOfMemory } or WrongPool;
     ReleaseAfterError { OutOfMemory } or WrongPool;
-    SplitError { Exceeds, TooManyReferences };
+    SplitError { Exceeds, TooManyReferences, OutOfMemory };
 }
 
 impl Told for WrongPool {

@@ -1,13 +1,23 @@
 //! One shard: its blocks, and what can be done to all of them.
 
+mod audit;
+mod blocks;
+mod branch;
+mod chain;
 mod config;
 mod elastic;
 mod report;
+mod reservation;
 mod upkeep;
 
+pub use self::audit::*;
+pub use self::blocks::*;
+pub use self::branch::*;
+pub use self::chain::*;
 pub use self::config::*;
 pub use self::elastic::*;
 pub use self::report::*;
+pub use self::reservation::*;
 pub use self::upkeep::*;
 
 use kvblock::{BlockPool, CreateError, LengthMismatch, Refused};
