@@ -862,11 +862,354 @@ kvb_status kvb_pool_report_text(const kvb_pool *pool,
                                 size_t *length);
 
 /* ---------------------------------------------------------------------------
- * What a thread keeps for its calls, and the upkeep of what is findable.
+ * Promises of blocks.
  */
+
+/**
+ * The right to so many blocks: taking within it never fails for want of blocks, whatever others do. It names no ids, so idle blocks stay
+ * findable until they are needed.
+ */
+typedef struct kvb_reservation kvb_reservation;
+
+/**
+ * Promises blocks.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_reservation_destroy`. Threads: any. O(1).
+ * Errors: `KVB_ERR_NEVER_FITS`, `KVB_ERR_SHORTFALL`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_pool_reserve(const kvb_pool *pool,
+                            size_t blocks,
+                            kvb_reservation **out,
+                            kvb_error *error);
+
+/**
+ * Gives back what is left of a promise.
+ *
+ * Threads: no other call may use it meanwhile. O(1). NULL: nothing happens.
+ */
+void kvb_reservation_destroy(kvb_reservation *reservation);
+
+/**
+ * Blocks that are still promised.
+ *
+ * Threads: the reservation's. O(1). NULL: 0.
+ */
+size_t kvb_reservation_blocks(const kvb_reservation *reservation);
+
+/**
+ * Promises `blocks` more.
+ *
+ * Threads: the reservation's. O(1). Errors: `KVB_ERR_NEVER_FITS` (all of it would be larger than the pool), `KVB_ERR_SHORTFALL`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_reservation_grow(kvb_reservation *reservation,
+                                size_t blocks,
+                                kvb_error *error);
+
+/**
+ * Gives `blocks` of the promise back.
+ *
+ * Threads: the reservation's. O(1). Errors: `KVB_ERR_EXCEEDS`. NULL: only `error`.
+ */
+kvb_status kvb_reservation_shrink(kvb_reservation *reservation, size_t blocks, kvb_error *error);
+
+/**
+ * Splits `blocks` of the promise off as a promise of its own.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_reservation_destroy`. Threads: the reservation's. O(1).
+ * Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_reservation_split(kvb_reservation *reservation,
+                                 size_t blocks,
+                                 kvb_reservation **out,
+                                 kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Private blocks.
+ */
+
+/** Blocks that their owner holds alone. What they contain is nobody else's business until they are published in a chain. */
+typedef struct kvb_blocks kvb_blocks;
 
 /** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
 typedef struct kvb_worker kvb_worker;
+
+/**
+ * Takes `blocks` blocks of a promise: free ones first, then idle ones in the order of reclaim.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_blocks_release`, `kvb_blocks_destroy` or a chain. Threads: the reservation's and
+ * the worker's. O(blocks). Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_WRONG_POOL` (the worker), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_reservation_take(kvb_reservation *reservation,
+                                kvb_worker *worker,
+                                size_t blocks,
+                                kvb_blocks **out,
+                                kvb_error *error);
+
+/**
+ * Gives the blocks back: they are free. Without a worker, so slower than `kvb_blocks_release`.
+ *
+ * Threads: no other call may use them meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_blocks_destroy(kvb_blocks *blocks);
+
+/**
+ * Lends their ids, in the order in which they were taken.
+ *
+ * Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1). NULL: neither.
+ */
+kvb_status kvb_blocks_ids(const kvb_blocks *blocks, const uint32_t **ids, size_t *count);
+
+/**
+ * Keeps the first `at` and splits the others off.
+ *
+ * Ownership: `*out` is the caller's, as of `kvb_reservation_take`. Threads: theirs. O(blocks); allocates for many.
+ * Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_blocks_split_off(kvb_blocks *blocks, size_t at, kvb_blocks **out, kvb_error *error);
+
+/**
+ * Puts `others` behind these.
+ *
+ * Ownership: on success `others` is gone; otherwise it is as it was. Threads: of both. O(blocks); allocates for many.
+ * Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_INVALID` (they are the same), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_blocks_append(kvb_blocks *blocks, kvb_blocks *others, kvb_error *error);
+
+/**
+ * Gives the blocks back: they are free.
+ *
+ * Ownership: on success `blocks` is gone; otherwise it is as it was. Threads: theirs and the worker's. O(blocks), no allocation.
+ * Errors: `KVB_ERR_WRONG_POOL` (the worker). NULL: only `error`.
+ */
+kvb_status kvb_blocks_release(kvb_blocks *blocks,
+                              kvb_worker *worker,
+                              kvb_error *error);
+
+/**
+ * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
+ * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
+ * time may use it.
+ */
+typedef struct kvb_lanes kvb_lanes;
+
+/**
+ * Gives the blocks back when a shard's lane has passed a fence. Until then they are quarantined.
+ *
+ * Ownership: on success `blocks` is gone; otherwise it is as it was. Threads: theirs, the worker's and the lanes'. O(blocks); allocates
+ * for the lane's lists, which are used again. Errors: `KVB_ERR_WRONG_POOL` (the worker, the lane), `KVB_ERR_OUT_OF_RANGE` (no such
+ * lane), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_blocks_release_after(kvb_blocks *blocks,
+                                    kvb_worker *worker,
+                                    kvb_lanes *lanes,
+                                    size_t shard,
+                                    uint64_t fence,
+                                    kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Chains: what one owner holds of a path from the root.
+ */
+
+/**
+ * What one owner holds of a path from the root: a published head, then private blocks. For engines whose scheduler keeps block tables of
+ * its own; a `kvb_seqs` does all of this for its sequences. Every block stays as it is until the chain is released.
+ */
+typedef struct kvb_chain kvb_chain;
+
+/**
+ * Holds the longest prefix of a prompt that is findable, compared token by token. Blocks that somebody holds cost nothing, an idle one
+ * costs one of `pay`; the chain ends where nothing more is findable or can be paid, and may be empty.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: any, each with a worker of its
+ * own; the reservation's. O(blocks); allocates for long prompts, in buffers that the worker uses again.
+ * Errors: `KVB_ERR_LENGTH_MISMATCH`, `KVB_ERR_WRONG_POOL` (the worker, the reservation), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_pool_find(const kvb_pool *pool,
+                         kvb_worker *worker,
+                         const kvb_prompt *prompt,
+                         kvb_reservation *pay,
+                         kvb_chain **out,
+                         kvb_error *error);
+
+/**
+ * Makes an empty chain for prompts of a namespace; NULL is the bare model's.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: any. O(1).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: `space`.
+ */
+kvb_status kvb_pool_chain_create(const kvb_pool *pool,
+                                 const kvb_namespace *space,
+                                 kvb_chain **out);
+
+/**
+ * Gives every reference back, the tail first: findable blocks become idle, others free, unless they have other owners. Without a worker,
+ * so slower than `kvb_chain_release`.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_chain_destroy(kvb_chain *chain);
+
+/**
+ * Lends the block table: the chain's blocks in order.
+ *
+ * Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1). NULL: neither.
+ */
+kvb_status kvb_chain_ids(const kvb_chain *chain,
+                         const uint32_t **ids,
+                         size_t *count);
+
+/**
+ * Blocks of the table, from its start, whose content is findable, or was when it was published.
+ *
+ * Threads: the chain's. O(1). NULL: 0.
+ */
+size_t kvb_chain_published(const kvb_chain *chain);
+
+/**
+ * Takes `blocks` blocks of a promise and puts them at the end of the table: free ones first, then idle ones in the order of reclaim.
+ *
+ * Threads: of the three. O(blocks); allocates where the table has too little room. Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_WRONG_POOL`,
+ * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_chain_take(kvb_chain *chain,
+                          kvb_worker *worker,
+                          kvb_reservation *promise,
+                          size_t blocks,
+                          kvb_error *error);
+
+/**
+ * Puts private blocks at the end of the table.
+ *
+ * Ownership: on success `blocks` is gone; otherwise it is as it was. Threads: of both. O(blocks); allocates where the table has too little
+ * room. Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_chain_push(kvb_chain *chain,
+                          kvb_blocks *blocks,
+                          kvb_error *error);
+
+/** All blocks were published. */
+#define KVB_STOPPED_NOT 0
+
+/** The content is findable as an idle block, and there is nothing to pay for holding that. */
+#define KVB_STOPPED_UNPAID 1
+
+/** Too many blocks of this depth have keys that fall together. */
+#define KVB_STOPPED_INDEX_FULL 2
+
+/** A block of the chain was invalidated or cleared: what comes after it can't be found, now or later. */
+#define KVB_STOPPED_CUT 3
+
+/** The block has other owners (forks): it can be published when it has one again. */
+#define KVB_STOPPED_SHARED 4
+
+/** The chain is a tail that was split off behind the end of its published head: it can't publish, now or later. */
+#define KVB_STOPPED_GAP 5
+
+/** The host has no memory for the chain's list of duplicates. */
+#define KVB_STOPPED_NO_MEMORY 6
+
+/** The block goes offline when it is released. */
+#define KVB_STOPPED_DRAINING 7
+
+/** For a reason that this version of the C API does not know. */
+#define KVB_STOPPED_UNKNOWN UINT32_MAX
+
+/** What became of blocks to be published: the chain's published part has grown by `stored + duplicates`. */
+typedef struct kvb_published {
+    /** Blocks that became findable. */
+    size_t stored;
+    /** Blocks whose content already was findable: the chain goes on below that copy, holds it, too, and keeps its own block private. */
+    size_t duplicates;
+    /** Why not all were published: `KVB_STOPPED_*`. Try again, but for `KVB_STOPPED_CUT` and `KVB_STOPPED_GAP`. */
+    uint32_t stopped;
+    /** 0. */
+    uint32_t reserved;
+} kvb_published;
+
+/**
+ * Makes the chain's next unpublished blocks findable, as many whole blocks as `contents` says. They must be full and computed, and nobody
+ * may write to them again. To hold a duplicate that is idle costs one of `pay`, or with NULL one that is available.
+ *
+ * Ownership: the contents are copied. Threads: of the chain, the worker and the reservation. O(blocks); allocates for duplicates only.
+ * Errors: `KVB_ERR_LENGTH_MISMATCH` (no whole blocks, more than are unpublished, or not one extra key or chain key for each),
+ * `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY` (with extra keys only). NULL: `pay`, `error`.
+ */
+kvb_status kvb_chain_publish(kvb_chain *chain,
+                             kvb_worker *worker,
+                             const kvb_contents *contents,
+                             kvb_reservation *pay,
+                             kvb_published *out,
+                             kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Chains that become two, and the end of chains.
+ */
+
+/**
+ * Makes a second owner of every block of a chain, of the private ones, too: nobody may write to those any more.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: the chain's and the worker's.
+ * O(blocks); allocates for long chains. Errors: `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (the worker), `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_chain_fork(const kvb_chain *chain,
+                          kvb_worker *worker,
+                          kvb_chain **out,
+                          kvb_error *error);
+
+/**
+ * Keeps the first `at` blocks and splits the others off as a chain of their own. Below a published head the tail holds the head, too, so
+ * that the two can be released in any order; it can publish if all of the head was published.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_chain_release` or `kvb_chain_destroy`. Threads: the chain's.
+ * O(blocks); allocates for long chains. Errors: `KVB_ERR_EXCEEDS`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_chain_split_off(kvb_chain *chain,
+                               size_t at,
+                               kvb_chain **out,
+                               kvb_error *error);
+
+/**
+ * Puts the findable copy of each duplicate into the table in place of the chain's own block, which is given back. `*adopted` is how many:
+ * if it is not 0, read the table anew. The content of both is the same.
+ *
+ * Threads: the chain's and the worker's. O(blocks), no allocation. Errors: `KVB_ERR_WRONG_POOL` (the worker). NULL: `adopted`, `error`.
+ */
+kvb_status kvb_chain_adopt_duplicates(kvb_chain *chain,
+                                      kvb_worker *worker,
+                                      size_t *adopted,
+                                      kvb_error *error);
+
+/**
+ * Gives every reference back, the tail first: findable blocks become idle, others free, unless they have other owners.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. Threads: the chain's and the worker's. O(blocks), no allocation.
+ * Errors: `KVB_ERR_WRONG_POOL` (the worker). NULL: only `error`.
+ */
+kvb_status kvb_chain_release(kvb_chain *chain,
+                             kvb_worker *worker,
+                             kvb_error *error);
+
+/**
+ * Gives every reference back when a shard's lane has passed a fence. Until then what nobody else holds is quarantined; what is published
+ * stays findable.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. Threads: the chain's, the worker's and the lanes'. O(blocks);
+ * allocates for the lane's lists, which are used again. Errors: `KVB_ERR_WRONG_POOL` (the worker, the lane), `KVB_ERR_OUT_OF_RANGE` (no
+ * such lane), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_chain_release_after(kvb_chain *chain,
+                                   kvb_worker *worker,
+                                   kvb_lanes *lanes,
+                                   size_t shard,
+                                   uint64_t fence,
+                                   kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * What a thread keeps for its calls, and the upkeep of what is findable.
+ */
 
 /**
  * Makes a worker. Registries have their own; this is for calls to the pool itself.
@@ -982,8 +1325,41 @@ kvb_status kvb_pool_shrink(const kvb_pool *pool,
                            kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * One lease over all shards.
+ * Recounting a pool.
  */
+
+/** Somebody who holds blocks or credits. */
+typedef struct kvb_holder {
+    /** `KVB_HOLDER_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The object. */
+    const void *object;
+} kvb_holder;
+
+/**
+ * Recounts a pool from its blocks and from the tables of all who hold some of it. `error->message` names the first thing that does not add
+ * up. At rest only: no other thread may use the pool meanwhile.
+ *
+ * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
+ * named, or is another pool's; `KVB_ERR_INVALID`, no such kind of holder; `KVB_ERR_NO_MEMORY`, nothing was found.
+ * NULL: no holders, `error`.
+ */
+kvb_status kvb_pool_audit(const kvb_pool *pool,
+                          const kvb_holder *holders,
+                          size_t count,
+                          kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Leases of chains.
+ */
+
+/**
+ * A table of leases for each shard. It keeps every lease alive until that ends, so that you need no handle of it. One thread at a time may
+ * use it; several tables may share pools.
+ */
+typedef struct kvb_leases kvb_leases;
 
 /**
  * A handle of a lease: references on blocks, down from the root, for an owner and until a deadline. Any thread may use it, and there may
@@ -991,6 +1367,37 @@ kvb_status kvb_pool_shrink(const kvb_pool *pool,
  * (`kvb_leases_tick`, `kvb_lease_check`), or with its last handle, of which its table has one. Over on one shard is over on all.
  */
 typedef struct kvb_lease kvb_lease;
+
+/**
+ * Leases the blocks of a chain, with references of its own beside the chain's. `KVB_NO_DEADLINE` is never over by itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`; with NULL only the table keeps the lease. Threads: the table's and
+ * the chain's. O(references); allocates. Errors: `KVB_ERR_OWNER_TAKEN`, `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`,
+ * `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (a table of another pool or of several), `KVB_ERR_NO_MEMORY`.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_leases_grant(kvb_leases *leases,
+                            const kvb_chain *chain,
+                            uint64_t owner,
+                            uint64_t deadline,
+                            kvb_lease **out,
+                            kvb_error *error);
+
+/**
+ * Makes a chain a lease: its references become the lease's.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. As `kvb_leases_grant`.
+ */
+kvb_status kvb_leases_keep(kvb_leases *leases,
+                           kvb_chain *chain,
+                           uint64_t owner,
+                           uint64_t deadline,
+                           kvb_lease **out,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * One lease over all shards.
+ */
 
 /** The deadline of a lease that is over only when somebody ends it. */
 #define KVB_NO_DEADLINE UINT64_MAX
@@ -1058,12 +1465,6 @@ kvb_status kvb_lease_end(const kvb_lease *lease);
 /* ---------------------------------------------------------------------------
  * Who has leases, until when, and what all of them may hold together.
  */
-
-/**
- * A table of leases for each shard. It keeps every lease alive until that ends, so that you need no handle of it. One thread at a time may
- * use it; several tables may share pools.
- */
-typedef struct kvb_leases kvb_leases;
 
 /**
  * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
@@ -1818,13 +2219,6 @@ kvb_status kvb_seqs_truncate(kvb_seqs *seqs,
                              kvb_error *error);
 
 /**
- * What was released while a device or a peer may still touch it, on each shard: blocks that come back when the shard's stream reports
- * that it has passed their fence. A fence is a number of yours that does not go back on one lane, that of a step say. One thread at a
- * time may use it.
- */
-typedef struct kvb_lanes kvb_lanes;
-
-/**
  * As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
  * fence.
  *
@@ -2237,16 +2631,6 @@ kvb_status kvb_seqs_report_text(const kvb_seqs *seqs,
  * Recounting everything.
  */
 
-/** Somebody who holds blocks or credits. */
-typedef struct kvb_holder {
-    /** `KVB_HOLDER_*`. */
-    uint32_t kind;
-    /** 0. */
-    uint32_t reserved;
-    /** The object. */
-    const void *object;
-} kvb_holder;
-
 /**
  * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
  * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
@@ -2543,6 +2927,15 @@ kvb_status kvb_plan_format(const kvb_plan_input *input,
 
 /** A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself. */
 #define KVB_HOLDER_LEASE 4
+
+/** A `kvb_reservation`. */
+#define KVB_HOLDER_RESERVATION 5
+
+/** A `kvb_blocks`. */
+#define KVB_HOLDER_BLOCKS 6
+
+/** A `kvb_chain`. */
+#define KVB_HOLDER_CHAIN 7
 
 /**
  * Whether the library that was linked or loaded has the binary interface of this header. If not, call nothing else.

@@ -8,6 +8,7 @@ use kvblock::Holder;
 use crate::arg::{self, Argument};
 use crate::lanes::kvb_lanes;
 use crate::leases::{kvb_lease, kvb_leases};
+use crate::pool::{kvb_blocks, kvb_chain, kvb_reservation};
 use crate::seqs::{kvb_detached, kvb_seqs};
 use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY};
 
@@ -21,6 +22,12 @@ pub const KVB_HOLDER_DETACHED: u32 = 2;
 pub const KVB_HOLDER_LEASES: u32 = 3;
 /// A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself.
 pub const KVB_HOLDER_LEASE: u32 = 4;
+/// A `kvb_reservation`.
+pub const KVB_HOLDER_RESERVATION: u32 = 5;
+/// A `kvb_blocks`.
+pub const KVB_HOLDER_BLOCKS: u32 = 6;
+/// A `kvb_chain`.
+pub const KVB_HOLDER_CHAIN: u32 = 7;
 
 /// Somebody who holds blocks or credits.
 #[repr(C)]
@@ -68,6 +75,18 @@ pub(crate) unsafe fn with_holders<R>(
                 KVB_HOLDER_LEASE => {
                     let lease = arg::get(object.cast::<kvb_lease>())?;
                     extend(&mut all, &lease.inner)?;
+                }
+                KVB_HOLDER_RESERVATION => {
+                    let reservation = arg::get(object.cast::<kvb_reservation>())?;
+                    extend(&mut all, core::slice::from_ref(reservation.inner.get()))?;
+                }
+                KVB_HOLDER_BLOCKS => {
+                    let blocks = arg::get(object.cast::<kvb_blocks>())?;
+                    extend(&mut all, core::slice::from_ref(blocks.inner.get()))?;
+                }
+                KVB_HOLDER_CHAIN => {
+                    let chain = arg::get(object.cast::<kvb_chain>())?;
+                    extend(&mut all, core::slice::from_ref(chain.inner.get()))?;
                 }
                 _ => return Err(Argument(KVB_ERR_INVALID)),
             }

@@ -19,6 +19,13 @@ pub struct kvb_lanes {
     pub(crate) inner: Vec<Lane>,
 }
 
+impl kvb_lanes {
+    pub(crate) fn shard(&mut self, shard: usize) -> Result<&mut Lane, Argument> {
+        let lane = self.inner.get_mut(shard);
+        lane.ok_or(Argument(KVB_ERR_OUT_OF_RANGE))
+    }
+}
+
 /// Makes a lane for each shard of a registry, with room for the end of every sequence that it can have: `kvb_seqs_config.positions` holds
 /// for these, too.
 ///
@@ -72,9 +79,7 @@ pub unsafe extern "C" fn kvb_lanes_complete(
     plain(|| {
         // SAFETY: the head of the header says what pointers must be.
         let lanes = unsafe { arg::get_mut(lanes) }?;
-        let lane = lanes.inner.get_mut(shard);
-        let lane = lane.ok_or(Argument(KVB_ERR_OUT_OF_RANGE))?;
-        let back = lane.complete(Fence(fence));
+        let back = lanes.shard(shard)?.complete(Fence(fence));
         // SAFETY: as above.
         unsafe { arg::write_if_wanted(blocks, back) };
         Ok(())

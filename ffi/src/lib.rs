@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! | --- | --- |
-//! | what C gives, what C gets back | `arg`, `object`, `text` |
+//! | what C gives, what C gets back | `arg`, `object`, `held`, `text` |
 //! | status numbers, errors with their figures, versions | `status`, `error`, `version` |
 //! | memory and panics | `runtime` |
 #![no_std]
@@ -19,6 +19,7 @@
 extern crate alloc;
 
 mod arg;
+mod held;
 mod object;
 mod text;
 

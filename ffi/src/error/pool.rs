@@ -36,9 +36,9 @@ told_by_its_parts! {
     FindError { LengthMismatch, OutOfMemory } or WrongPool;
     PublishError { LengthMismatch } or WrongPool;
     ForkError { TooManyReferences, OutOfMemory } or WrongPool;
+    JoinError { OutOfMemory } or WrongPool;
     ReleaseAfterError { OutOfMemory } or WrongPool;
     SplitError { Exceeds, TooManyReferences, OutOfMemory };
-    JoinError { OutOfMemory } or WrongPool;
 }
 
 impl Told for WrongPool {

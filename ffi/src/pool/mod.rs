@@ -6,13 +6,28 @@ mod config;
 
 mod report;
 
+mod reservation;
+
+mod blocks;
+
+mod chain;
+
+mod branch;
+
 mod upkeep;
 
 mod elastic;
 
+mod audit;
+
+pub use self::audit::*;
+pub use self::blocks::*;
+pub use self::branch::*;
+pub use self::chain::*;
 pub use self::config::*;
 pub use self::elastic::*;
 pub use self::report::*;
+pub use self::reservation::*;
 pub use self::upkeep::*;
 
 use kvblock::{BlockPool, CreateError, LengthMismatch, Refused};
