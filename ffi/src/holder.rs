@@ -10,6 +10,7 @@ use crate::lanes::kvb_lanes;
 use crate::leases::{kvb_lease, kvb_leases};
 use crate::seqs::{kvb_detached, kvb_seqs};
 use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY};
+use crate::transfer::kvb_import;
 
 /// A `kvb_seqs`.
 pub const KVB_HOLDER_SEQS: u32 = 0;
@@ -21,6 +22,9 @@ pub const KVB_HOLDER_DETACHED: u32 = 2;
 pub const KVB_HOLDER_LEASES: u32 = 3;
 /// A `kvb_lease` whose table is gone. While that lives it accounts for its leases itself.
 pub const KVB_HOLDER_LEASE: u32 = 4;
+
+/// A `kvb_import` whose registry is gone. While that lives it accounts for its imports itself.
+pub const KVB_HOLDER_IMPORT: u32 = 8;
 
 /// Somebody who holds blocks or credits.
 #[repr(C)]
@@ -68,6 +72,10 @@ pub(crate) unsafe fn with_holders<R>(
                 KVB_HOLDER_LEASE => {
                     let lease = arg::get(object.cast::<kvb_lease>())?;
                     extend(&mut all, &lease.inner)?;
+                }
+                KVB_HOLDER_IMPORT => {
+                    let import = arg::get(object.cast::<kvb_import>())?;
+                    extend(&mut all, &import.inner)?;
                 }
                 _ => return Err(Argument(KVB_ERR_INVALID)),
             }

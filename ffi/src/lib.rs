@@ -49,6 +49,8 @@ pub mod seqs;
 
 pub mod lanes;
 
+pub mod transfer;
+
 pub mod plan;
 
 pub mod holder;
