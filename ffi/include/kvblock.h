@@ -217,6 +217,45 @@ typedef int32_t kvb_status;
 /** The two sides lay out blocks in different ways, or have different numbers of shards. */
 #define KVB_ERR_INCOMPATIBLE 620
 
+/** The sequence is of another namespace. */
+#define KVB_ERR_OTHER_NAMESPACE 621
+
+/** The export cannot be read: another import reads it, or it is over. */
+#define KVB_ERR_SOURCE_TAKEN 622
+
+/** Nobody has said how the content of the blocks is laid out. */
+#define KVB_ERR_UNKNOWN_FORMAT 623
+
+/** More bytes than may be under way. */
+#define KVB_ERR_TOO_MANY_BYTES 624
+
+/** More writers than a transfer can have, or none. */
+#define KVB_ERR_TOO_MANY_WRITERS 625
+
+/** The import has no such writer. */
+#define KVB_ERR_NO_SUCH_WRITER 626
+
+/** The writer has answered for the block before. */
+#define KVB_ERR_ANSWERED 627
+
+/** The writer has ended before. */
+#define KVB_ERR_WRITER_ENDED 628
+
+/** Not everything has arrived. */
+#define KVB_ERR_NOT_ARRIVED 629
+
+/** The source of the move called it off. */
+#define KVB_ERR_MOVE_ABORTED 630
+
+/** An import reads the export, and its registry commits. */
+#define KVB_ERR_LINKED 631
+
+/** The export has been committed. */
+#define KVB_ERR_COMMITTED 632
+
+/** The export has been aborted. */
+#define KVB_ERR_ABORTED 633
+
 /** A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`. */
 #define KVB_ERR_PLAN_ZERO 800
 
@@ -2693,6 +2732,370 @@ size_t kvb_lanes_waiting(const kvb_lanes *lanes);
 void kvb_lanes_destroy(kvb_lanes *lanes);
 
 /* ---------------------------------------------------------------------------
+ * The sending end.
+ */
+
+/** Somebody else gets the content too; the sequence goes on here. */
+#define KVB_HANDOVER_COPY 0
+
+/**
+ * The sequence itself is to go on elsewhere. Meanwhile it has one owner: it does not grow here unless the move is aborted, and not there
+ * before the move is committed.
+ */
+#define KVB_HANDOVER_MOVE 1
+
+/** It can be read; no import of this process does. */
+#define KVB_PHASE_OFFERED 0
+
+/** An import reads it. */
+#define KVB_PHASE_LINKED 1
+
+/** The other side has it. */
+#define KVB_PHASE_COMMITTED 2
+
+/** It is over, and the source keeps the sequence. */
+#define KVB_PHASE_ABORTED 3
+
+/** Under which terms blocks are offered. */
+typedef struct kvb_offer {
+    /** `sizeof(kvb_offer)`. */
+    uint32_t struct_size;
+    /** `KVB_HANDOVER_*`. */
+    uint32_t handover;
+    /** For whom the blocks are held, a number of yours: an owner has at most one live lease of a table. */
+    uint64_t owner;
+    /** Until when, in the time that the leases are told; or `KVB_NO_DEADLINE`. What is read later does not count. */
+    uint64_t deadline;
+} kvb_offer;
+
+/**
+ * The computed blocks of a sequence on every shard, offered to be read. Any thread may use it. A lease holds the blocks until the last
+ * answer of the import that reads them, at the latest until its end.
+ */
+typedef struct kvb_export kvb_export;
+
+/**
+ * Offers what is computed of a sequence to be read, on every shard or on none: leases hold these blocks, whatever becomes of the sequence.
+ * With `KVB_HANDOVER_MOVE` the sequence gets no positions here, and can't be shortened, until that is aborted; releasing it aborts; when
+ * the other side has committed, release it here. `space` is the namespace that it was admitted in.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_export_destroy`. Threads: the registry's and the leases'. O(blocks); allocates.
+ * Errors, after which nothing has changed: `KVB_ERR_STALE`, `KVB_ERR_LOADING`, `KVB_ERR_UNCOMMITTED`, `KVB_ERR_LEAVING`, `KVB_ERR_MOVED`,
+ * `KVB_ERR_COPY_PENDING`, `KVB_ERR_OTHER_NAMESPACE`, `KVB_ERR_OWNER_TAKEN`, `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`,
+ * `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_SHORTFALL` (a block for the copy of a shared end), `KVB_ERR_WRONG_POOL` (leases of other
+ * shards), `KVB_ERR_INVALID`, `KVB_ERR_NO_MEMORY`. NULL: `space` is the bare model's; `error`.
+ */
+kvb_status kvb_seqs_export(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           const kvb_namespace *space,
+                           kvb_leases *leases,
+                           const kvb_offer *offer,
+                           kvb_export **out,
+                           kvb_error *error);
+
+/**
+ * Shards that it offers blocks of: one for ranks in lockstep.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_export_shards(const kvb_export *export_);
+
+/**
+ * Lends the blocks to be read on one shard, in the order of the table.
+ *
+ * Ownership: the list is the export's, until it is destroyed; the blocks are held while its lease lives. Threads: any. O(1).
+ * Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: none.
+ */
+kvb_status kvb_export_ids(const kvb_export *export_,
+                          size_t shard,
+                          const uint32_t **ids,
+                          size_t *count);
+
+/**
+ * Computed positions in the blocks.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_export_positions(const kvb_export *export_);
+
+/**
+ * Whether the sequence goes with them: `KVB_HANDOVER_*`.
+ *
+ * Threads: any. O(1). NULL: `KVB_HANDOVER_COPY`.
+ */
+uint32_t kvb_export_handover(const kvb_export *export_);
+
+/**
+ * How far it is at this instant: `KVB_PHASE_*`.
+ *
+ * Threads: any. O(1). NULL: `KVB_PHASE_ABORTED`.
+ */
+uint32_t kvb_export_phase(const kvb_export *export_);
+
+/**
+ * A handle of the lease that holds the blocks meanwhile, to look at its end or to extend it.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`. Threads: any. O(shards); allocates.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_export_lease(const kvb_export *export_, kvb_lease **out);
+
+/**
+ * Calls it off on every shard: the source keeps the sequence. If nobody reads the blocks they are given back at once, otherwise with the
+ * reader's last answer.
+ *
+ * Threads: any. O(blocks). Errors: `KVB_ERR_COMMITTED`, `KVB_ERR_ABORTED`: it was over before. NULL: only `error`.
+ */
+kvb_status kvb_export_abort(const kvb_export *export_,
+                            kvb_error *error);
+
+/**
+ * A reader outside of this process has all of every shard, and goes on with the sequence if that was to be moved: gives the blocks back.
+ * What an import reads is committed by its registry instead.
+ *
+ * Threads: any. O(blocks). Errors: `KVB_ERR_COMMITTED`, `KVB_ERR_ABORTED`: it was over before; `KVB_ERR_LINKED`: an import reads it;
+ * `KVB_ERR_LEASE_ENDED`: what was read may have been anything, and this call aborts it. NULL: only `error`.
+ */
+kvb_status kvb_export_finish(const kvb_export *export_,
+                             kvb_error *error);
+
+/**
+ * Lets go of an export. It stays what it is: to end it, call it off or finish it.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_export_destroy(kvb_export *export_);
+
+/* ---------------------------------------------------------------------------
+ * A cap on the bytes that are under way.
+ */
+
+/** The most bytes that transfers may have under way together. Any thread may use it. */
+typedef struct kvb_flights kvb_flights;
+
+/**
+ * Makes a cap, with nothing under way.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_flights_destroy`; transfers under way keep the cap. Threads: any. O(1).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_flights_create(uint64_t max_bytes,
+                              kvb_flights **out);
+
+/**
+ * The cap, in bytes.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_flights_max(const kvb_flights *flights);
+
+/**
+ * Bytes under way, at this instant.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_flights_in_flight(const kvb_flights *flights);
+
+/**
+ * Lets go of a cap.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_flights_destroy(kvb_flights *flights);
+
+/* ---------------------------------------------------------------------------
+ * The receiving end: sequences whose first positions come from elsewhere.
+ */
+
+/** Most writers of one transfer. */
+#define KVB_MAX_WRITERS 63
+
+/** What is to come for a sequence, on every shard. */
+typedef struct kvb_incoming {
+    /** `sizeof(kvb_incoming)`. */
+    uint32_t struct_size;
+    /** Who fills the blocks of each shard: from 1 to `KVB_MAX_WRITERS`. */
+    uint32_t writers;
+    /** Positions from the start that are stored elsewhere. What is found here of them does not come. 0 with a source: all that it offers. */
+    size_t positions;
+    /** The export of this process that is read, or NULL: something outside of it is. */
+    const kvb_export *source;
+    /** How the content is laid out there: NULL, or one for each shard. A source knows it. */
+    const kvb_format *const *formats;
+    /** How many: 0, or one for each shard. */
+    size_t format_count;
+    /** Where the bytes under way are counted, or NULL. How blocks are laid out must be known then, here or there. */
+    const kvb_flights *flights;
+} kvb_incoming;
+
+/**
+ * Blocks of a sequence on every shard that peers, a store or a copy engine are filling. Any thread may use it.
+ *
+ * Each writer answers once for each block, in any order of blocks: it has written it, or will not; and at the latest it says that it touches
+ * nothing more. Until then the blocks stay held, whether the sequence goes on or not. The registry that made it has a handle of its own
+ * until the last answer. Once both are destroyed all writers must be done.
+ */
+typedef struct kvb_import kvb_import;
+
+/**
+ * Admits a sequence whose first positions come from elsewhere, on every shard or on none: as `kvb_seqs_admit`, and what is not found of
+ * them is filled by the writers of the import. What has arrived without a gap on every shard is computed, and published, when
+ * `kvb_seqs_loading` is asked. The tokens of the request are your word: they must be those of the content that comes. The sequence can be
+ * released or preempted at any time; its blocks stay held until their writers have answered. If it comes from the export of a move it
+ * gets no further positions before that is committed.
+ *
+ * Ownership: nothing that `request` and `incoming` point to is kept; `*import` is the caller's, to be given to `kvb_import_destroy`.
+ * Threads: the registry's. O(blocks); allocates. Errors, after which nothing has changed but that a refusal is counted: those of
+ * `kvb_seqs_admit`; `KVB_ERR_BEYOND` (more than the request has tokens), `KVB_ERR_INVALID` (more than the source offers),
+ * `KVB_ERR_TOO_MANY_WRITERS`,
+ * `KVB_ERR_INCOMPATIBLE`, `KVB_ERR_OTHER_NAMESPACE`, `KVB_ERR_SOURCE_TAKEN`, `KVB_ERR_UNKNOWN_FORMAT` and `KVB_ERR_TOO_MANY_BYTES` (with
+ * flights). NULL: only `error`.
+ */
+kvb_status kvb_seqs_import(kvb_seqs *seqs,
+                           const kvb_admit *request,
+                           const kvb_incoming *incoming,
+                           kvb_admitted *out,
+                           kvb_import **import,
+                           kvb_error *error);
+
+/** How far the load of a sequence is. */
+typedef struct kvb_loading {
+    /** `sizeof(kvb_loading)`. */
+    uint32_t struct_size;
+    /**
+     * 1 if something did not come, or was bad: no more than `arrived` will. If more is computed already, the source found that bad later:
+     * invalidate the block behind `arrived`.
+     */
+    uint32_t failed;
+    /** 1 if the source of a move called it off, or found its content bad. */
+    uint32_t aborted;
+    /** 0. */
+    uint32_t reserved;
+    /** Positions from the start that are there. You compute the others, when nothing is left to come. */
+    uint64_t arrived;
+    /** Blocks that some writer may still touch, over all shards. */
+    uint64_t left;
+} kvb_loading;
+
+/**
+ * How far the load of a sequence is. What has arrived on every shard is computed, and published, by this call.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the registry's. O(blocks that are not counted yet).
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_seqs_loading(kvb_seqs *seqs,
+                            kvb_handle seq,
+                            kvb_loading *out);
+
+/**
+ * Takes over a sequence that was being moved here: everything has arrived on every shard, the source may not go on with it any more, and
+ * this registry does. Without a move it only says whether something is still to come, or failed and was not computed here.
+ *
+ * Threads: the registry's. O(blocks that are not counted yet). Errors: `KVB_ERR_STALE`; `KVB_ERR_NOT_ARRIVED`: wait, or release it
+ * (without a move you may as well compute the rest), `error->needed` positions of which `available` are there and `limit` blocks may
+ * still be touched; `KVB_ERR_MOVE_ABORTED`: the source keeps it, release it here. NULL: only `error`.
+ */
+kvb_status kvb_seqs_commit(kvb_seqs *seqs,
+                           kvb_handle seq,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * The answers of those who fill blocks.
+ */
+
+/** The answer counts. */
+#define KVB_ANSWER_TAKEN 0
+
+/** The writer is done with the blocks; nobody waits for their content any more. */
+#define KVB_ANSWER_UNWANTED 1
+
+/** The source's lease was over when the answer came, so what was read there may have been anything: the blocks have failed. */
+#define KVB_ANSWER_SOURCE_GONE 2
+
+/**
+ * Shards that have blocks to be filled: one for ranks in lockstep.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_import_shards(const kvb_import *import);
+
+/**
+ * Lends the blocks to be filled on one shard, in the order of the table. They are behind those that were found: the first is the block
+ * of position `hit`, and a source's at the same place is `hit / block_size` further on. None, if nothing is to come.
+ *
+ * Ownership: the list is the import's, until it is destroyed. Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: none.
+ */
+kvb_status kvb_import_ids(const kvb_import *import,
+                          size_t shard,
+                          const uint32_t **ids,
+                          size_t *count);
+
+/**
+ * Writers of each shard, numbered from 0.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_import_writers(const kvb_import *import);
+
+/**
+ * Blocks that some writer may still touch, over all shards, at this instant. 0: none touches anything any more.
+ *
+ * Threads: any. O(shards). NULL: 0.
+ */
+size_t kvb_import_left(const kvb_import *import);
+
+/**
+ * Whether somebody still waits for the content: not after the sequence was released, for instance.
+ *
+ * Threads: any. O(shards). NULL: false.
+ */
+bool kvb_import_is_wanted(const kvb_import *import);
+
+/**
+ * A writer has written its part of `count` blocks of a shard from the place `first` of its list on, and touches them no more. `*answer` is
+ * `KVB_ANSWER_*`.
+ *
+ * Threads: any. O(count). Errors, of which none of the blocks is obeyed: `KVB_ERR_OUT_OF_RANGE` (shard or blocks),
+ * `KVB_ERR_NO_SUCH_WRITER`, `KVB_ERR_ANSWERED` (`error->needed` is the first such place). Where a writer answers from two threads at
+ * once, each block is answered once, by either, and who was late for one is told `KVB_ERR_ANSWERED`. NULL: `answer`, `error`.
+ */
+kvb_status kvb_import_arrived(const kvb_import *import,
+                              size_t shard,
+                              size_t writer,
+                              size_t first,
+                              size_t count,
+                              uint32_t *answer,
+                              kvb_error *error);
+
+/** A writer has not written its part of some blocks, and touches them no more: they do not come. As `kvb_import_arrived`. */
+kvb_status kvb_import_failed(const kvb_import *import,
+                             size_t shard,
+                             size_t writer,
+                             size_t first,
+                             size_t count,
+                             uint32_t *answer,
+                             kvb_error *error);
+
+/**
+ * A writer of a shard touches nothing more: blocks that it has not answered for have failed. `*missing` is how many.
+ *
+ * Threads: any. O(blocks). Errors: `KVB_ERR_OUT_OF_RANGE` (shard), `KVB_ERR_NO_SUCH_WRITER`, `KVB_ERR_WRITER_ENDED`.
+ * NULL: `missing`, `error`.
+ */
+kvb_status kvb_import_end(const kvb_import *import,
+                          size_t shard,
+                          size_t writer,
+                          size_t *missing,
+                          kvb_error *error);
+
+/**
+ * Lets go of an import. Without its registry that says that all writers are done.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_import_destroy(kvb_import *import);
+
+/* ---------------------------------------------------------------------------
  * What a plan is made from.
  */
 
@@ -2936,6 +3339,9 @@ kvb_status kvb_plan_format(const kvb_plan_input *input,
 
 /** A `kvb_chain`. */
 #define KVB_HOLDER_CHAIN 7
+
+/** A `kvb_import` whose registry is gone. While that lives it accounts for its imports itself. */
+#define KVB_HOLDER_IMPORT 8
 
 /**
  * Whether the library that was linked or loaded has the binary interface of this header. If not, call nothing else.

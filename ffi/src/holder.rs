@@ -11,6 +11,7 @@ use crate::leases::{kvb_lease, kvb_leases};
 use crate::pool::{kvb_blocks, kvb_chain, kvb_reservation};
 use crate::seqs::{kvb_detached, kvb_seqs};
 use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY};
+use crate::transfer::kvb_import;
 
 /// A `kvb_seqs`.
 pub const KVB_HOLDER_SEQS: u32 = 0;
@@ -28,6 +29,8 @@ pub const KVB_HOLDER_RESERVATION: u32 = 5;
 pub const KVB_HOLDER_BLOCKS: u32 = 6;
 /// A `kvb_chain`.
 pub const KVB_HOLDER_CHAIN: u32 = 7;
+/// A `kvb_import` whose registry is gone. While that lives it accounts for its imports itself.
+pub const KVB_HOLDER_IMPORT: u32 = 8;
 
 /// Somebody who holds blocks or credits.
 #[repr(C)]
@@ -87,6 +90,10 @@ pub(crate) unsafe fn with_holders<R>(
                 KVB_HOLDER_CHAIN => {
                     let chain = arg::get(object.cast::<kvb_chain>())?;
                     extend(&mut all, core::slice::from_ref(chain.inner.get()))?;
+                }
+                KVB_HOLDER_IMPORT => {
+                    let import = arg::get(object.cast::<kvb_import>())?;
+                    extend(&mut all, &import.inner)?;
                 }
                 _ => return Err(Argument(KVB_ERR_INVALID)),
             }

@@ -50,6 +50,8 @@ pub mod seqs;
 
 pub mod lanes;
 
+pub mod transfer;
+
 pub mod plan;
 
 pub mod holder;

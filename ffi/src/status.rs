@@ -173,6 +173,45 @@ pub const KVB_ERR_OVER_BUDGET: kvb_status = 603;
 /// The two sides lay out blocks in different ways, or have different numbers of shards.
 pub const KVB_ERR_INCOMPATIBLE: kvb_status = 620;
 
+/// The sequence is of another namespace.
+pub const KVB_ERR_OTHER_NAMESPACE: kvb_status = 621;
+
+/// The export cannot be read: another import reads it, or it is over.
+pub const KVB_ERR_SOURCE_TAKEN: kvb_status = 622;
+
+/// Nobody has said how the content of the blocks is laid out.
+pub const KVB_ERR_UNKNOWN_FORMAT: kvb_status = 623;
+
+/// More bytes than may be under way.
+pub const KVB_ERR_TOO_MANY_BYTES: kvb_status = 624;
+
+/// More writers than a transfer can have, or none.
+pub const KVB_ERR_TOO_MANY_WRITERS: kvb_status = 625;
+
+/// The import has no such writer.
+pub const KVB_ERR_NO_SUCH_WRITER: kvb_status = 626;
+
+/// The writer has answered for the block before.
+pub const KVB_ERR_ANSWERED: kvb_status = 627;
+
+/// The writer has ended before.
+pub const KVB_ERR_WRITER_ENDED: kvb_status = 628;
+
+/// Not everything has arrived.
+pub const KVB_ERR_NOT_ARRIVED: kvb_status = 629;
+
+/// The source of the move called it off.
+pub const KVB_ERR_MOVE_ABORTED: kvb_status = 630;
+
+/// An import reads the export, and its registry commits.
+pub const KVB_ERR_LINKED: kvb_status = 631;
+
+/// The export has been committed.
+pub const KVB_ERR_COMMITTED: kvb_status = 632;
+
+/// The export has been aborted.
+pub const KVB_ERR_ABORTED: kvb_status = 633;
+
 // --- Plans
 
 /// A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`.
@@ -253,6 +292,19 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_ALREADY_OVER, c"KVB_ERR_ALREADY_OVER", c"the deadline has passed already"),
     (KVB_ERR_OVER_BUDGET, c"KVB_ERR_OVER_BUDGET", c"the leases would hold more than their budget"),
     (KVB_ERR_INCOMPATIBLE, c"KVB_ERR_INCOMPATIBLE", c"the two sides lay out blocks in different ways, or have different numbers of shards"),
+    (KVB_ERR_OTHER_NAMESPACE, c"KVB_ERR_OTHER_NAMESPACE", c"the sequence is of another namespace"),
+    (KVB_ERR_SOURCE_TAKEN, c"KVB_ERR_SOURCE_TAKEN", c"the export cannot be read: another import reads it, or it is over"),
+    (KVB_ERR_UNKNOWN_FORMAT, c"KVB_ERR_UNKNOWN_FORMAT", c"nobody has said how the content of the blocks is laid out"),
+    (KVB_ERR_TOO_MANY_BYTES, c"KVB_ERR_TOO_MANY_BYTES", c"more bytes than may be under way"),
+    (KVB_ERR_TOO_MANY_WRITERS, c"KVB_ERR_TOO_MANY_WRITERS", c"more writers than a transfer can have, or none"),
+    (KVB_ERR_NO_SUCH_WRITER, c"KVB_ERR_NO_SUCH_WRITER", c"the import has no such writer"),
+    (KVB_ERR_ANSWERED, c"KVB_ERR_ANSWERED", c"the writer has answered for the block before"),
+    (KVB_ERR_WRITER_ENDED, c"KVB_ERR_WRITER_ENDED", c"the writer has ended before"),
+    (KVB_ERR_NOT_ARRIVED, c"KVB_ERR_NOT_ARRIVED", c"not everything has arrived"),
+    (KVB_ERR_MOVE_ABORTED, c"KVB_ERR_MOVE_ABORTED", c"the source of the move called it off"),
+    (KVB_ERR_LINKED, c"KVB_ERR_LINKED", c"an import reads the export, and its registry commits"),
+    (KVB_ERR_COMMITTED, c"KVB_ERR_COMMITTED", c"the export has been committed"),
+    (KVB_ERR_ABORTED, c"KVB_ERR_ABORTED", c"the export has been aborted"),
     (KVB_ERR_PLAN_ZERO, c"KVB_ERR_PLAN_ZERO", c"a number is 0 that must not be: which is KVB_PLAN_INPUT_*"),
     (KVB_ERR_PLAN_MARGIN, c"KVB_ERR_PLAN_MARGIN", c"the margin is more than the device's memory"),
     (KVB_ERR_PLAN_DOES_NOT_FIT, c"KVB_ERR_PLAN_DOES_NOT_FIT", c"more is needed beside K/V than the device has: which is KVB_PLAN_TERM_*"),

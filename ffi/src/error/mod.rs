@@ -7,6 +7,7 @@ mod lease;
 mod plan;
 mod pool;
 mod sequence;
+mod transfer;
 
 pub(crate) use self::plan::OnRank;
 
