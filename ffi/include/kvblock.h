@@ -2011,7 +2011,7 @@ kvb_status kvb_seqs_check_append(const kvb_seqs *seqs,
  * Lends what the last call that filled a step has to be done on one shard, which is below the registry's `kvb_seqs_shards`.
  *
  * Ownership: the lists are the step's, until the next call that fills it. Threads: the step's. O(1).
- * Errors: `KVB_ERR_OUT_OF_RANGE`, also before the first use. NULL: neither.
+ * Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
  */
 kvb_status kvb_step_get(const kvb_step *step,
                         size_t shard,
@@ -2432,10 +2432,11 @@ void kvb_detached_destroy(kvb_detached *detached);
 /**
  * Takes back one block of a shard, because its content is bad, and all that is built on it: it is found no more, and each sequence of this
  * registry that has it is computed only up to there, on every shard. `*count` is how many these are, of which the first `capacity` are
- * written: renew each, and compute it from there on. Other registries have to be asked, too.
+ * written: renew each, and compute it from there on. It is 0 for a block that was not
+ * findable and that nobody here computed. Other registries have to be asked, too.
  *
  * Threads: the registry's. A few passes over all blocks; allocates. Errors, after which nothing has changed: `KVB_ERR_NO_SUCH_BLOCK`,
- * `KVB_ERR_NOT_PUBLISHED` (nobody here has it either), `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`.
+ * `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`.
  * NULL: `affected` if `capacity` is 0; `error`.
  */
 kvb_status kvb_seqs_invalidate(kvb_seqs *seqs,

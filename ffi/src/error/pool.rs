@@ -207,7 +207,7 @@ impl Told for LayoutError {
         match *self {
             Self::TooManyBlocks { asked, max } => Figures::needed(asked).at_most(max),
             Self::NoBytes { plane } | Self::Overlap { plane, .. } | Self::Overflow { plane } => {
-                Figures::needed(plane)
+                Figures::NONE.which_place(plane)
             }
             _ => Figures::NONE,
         }

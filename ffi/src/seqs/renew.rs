@@ -13,10 +13,11 @@ use crate::status::{KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, kvb_status};
 
 /// Takes back one block of a shard, because its content is bad, and all that is built on it: it is found no more, and each sequence of this
 /// registry that has it is computed only up to there, on every shard. `*count` is how many these are, of which the first `capacity` are
-/// written: renew each, and compute it from there on. Other registries have to be asked, too.
+/// written: renew each, and compute it from there on. It is 0 for a block that was not
+/// findable and that nobody here computed. Other registries have to be asked, too.
 ///
 /// Threads: the registry's. A few passes over all blocks; allocates. Errors, after which nothing has changed: `KVB_ERR_NO_SUCH_BLOCK`,
-/// `KVB_ERR_NOT_PUBLISHED` (nobody here has it either), `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`.
+/// `KVB_ERR_OUT_OF_RANGE`, `KVB_ERR_NO_MEMORY`.
 /// NULL: `affected` if `capacity` is 0; `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_invalidate(

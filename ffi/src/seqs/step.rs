@@ -317,7 +317,7 @@ pub unsafe extern "C" fn kvb_seqs_check_append(
 /// Lends what the last call that filled a step has to be done on one shard, which is below the registry's `kvb_seqs_shards`.
 ///
 /// Ownership: the lists are the step's, until the next call that fills it. Threads: the step's. O(1).
-/// Errors: `KVB_ERR_OUT_OF_RANGE`, also before the first use. NULL: neither.
+/// Errors: `KVB_ERR_OUT_OF_RANGE`. NULL: neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_step_get(
     step: *const kvb_step,

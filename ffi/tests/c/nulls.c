@@ -1,0 +1,334 @@
+/* NULL for each pointer that must not be NULL is an error, and nothing changes; where it may be NULL the call does its work. */
+#include "make.h"
+
+#define IS_NULL(call) CHECK_STATUS(call, KVB_ERR_NULL)
+
+struct scene {
+    kvb_pool *pool;
+    kvb_worker *worker;
+    kvb_seqs *seqs;
+    kvb_step *step;
+    kvb_lanes *lanes;
+    kvb_handle seq;
+    uint32_t tokens[10];
+};
+
+/* What makes objects, and what gives them back. */
+static void objects(struct scene *it) {
+    kvb_pool_config pool;
+    memset(&pool, 0, sizeof pool);
+    pool.struct_size = sizeof pool;
+    pool.blocks = pool.block_size = 4;
+    kvb_seqs_config config = seqs_config(1);
+    const kvb_rank rank = {0, 0, 4, 4};
+    const kvb_pool *const pools[2] = {it->pool, NULL};
+    const kvb_format *const no_format[1] = {NULL};
+    const kvb_namespace_parts parts = {.struct_size = sizeof parts, .salt_size = 1};
+    const uint64_t planes[1] = {64};
+
+    kvb_pool *made_pool = NULL;
+    IS_NULL(kvb_pool_create(NULL, &made_pool, NULL));
+    IS_NULL(kvb_pool_create(&pool, NULL, NULL));
+    CHECK(made_pool == NULL);
+    kvb_worker *worker = NULL;
+    IS_NULL(kvb_worker_create(NULL, &worker, NULL));
+    IS_NULL(kvb_worker_create(it->pool, NULL, NULL));
+    CHECK(worker == NULL);
+    kvb_seqs *seqs = NULL;
+    IS_NULL(kvb_seqs_create(NULL, 1, &config, &seqs, NULL));
+    IS_NULL(kvb_seqs_create(pools, 2, &config, &seqs, NULL));
+    IS_NULL(kvb_seqs_create(pools, 1, NULL, &seqs, NULL));
+    IS_NULL(kvb_seqs_create(pools, 1, &config, NULL, NULL));
+    IS_NULL(kvb_seqs_create_lockstep(NULL, 1, &pool, &config, &seqs, NULL));
+    IS_NULL(kvb_seqs_create_lockstep(&rank, 1, NULL, &config, &seqs, NULL));
+    IS_NULL(kvb_seqs_create_lockstep(&rank, 1, &pool, NULL, &seqs, NULL));
+    IS_NULL(kvb_seqs_create_lockstep(&rank, 1, &pool, &config, NULL, NULL));
+    IS_NULL(kvb_seqs_create_another(NULL, &config, &seqs, NULL));
+    IS_NULL(kvb_seqs_create_another(it->seqs, NULL, &seqs, NULL));
+    IS_NULL(kvb_seqs_create_another(it->seqs, &config, NULL, NULL));
+    config.format_count = 1;
+    IS_NULL(kvb_seqs_create(pools, 1, &config, &seqs, NULL));
+    config.formats = no_format;
+    IS_NULL(kvb_seqs_create(pools, 1, &config, &seqs, NULL));
+    CHECK(seqs == NULL);
+    kvb_step *step = NULL;
+    IS_NULL(kvb_step_create(NULL, 1, 1, &step));
+    IS_NULL(kvb_step_create(it->seqs, 1, 1, NULL));
+    kvb_lanes *lanes = NULL;
+    IS_NULL(kvb_seqs_lanes_create(NULL, &lanes));
+    IS_NULL(kvb_seqs_lanes_create(it->seqs, NULL));
+    IS_NULL(kvb_pool_lanes_create(NULL, &lanes));
+    IS_NULL(kvb_pool_lanes_create(it->pool, NULL));
+    kvb_namespace *space = NULL;
+    IS_NULL(kvb_namespace_create(NULL, &space));
+    IS_NULL(kvb_namespace_create(&parts, &space));
+    const kvb_namespace_parts none = {.struct_size = sizeof none};
+    IS_NULL(kvb_namespace_create(&none, NULL));
+    kvb_format *format = NULL;
+    IS_NULL(kvb_format_create(4, 0, NULL, 1, &format, NULL));
+    IS_NULL(kvb_format_create(4, 0, planes, 1, NULL, NULL));
+    kvb_detached *detached = NULL;
+    IS_NULL(kvb_seqs_detach(NULL, it->seq, &detached, NULL));
+    IS_NULL(kvb_seqs_detach(it->seqs, it->seq, NULL, NULL));
+    kvb_handle out;
+    IS_NULL(kvb_seqs_attach(it->seqs, NULL, &out, NULL));
+    IS_NULL(kvb_detached_release_after(NULL, it->lanes, 1, NULL));
+    IS_NULL(kvb_seqs_close_after(NULL, it->lanes, 1, NULL));
+    IS_NULL(kvb_seqs_close_after(it->seqs, NULL, 1, NULL));
+    CHECK(step == NULL && lanes == NULL && space == NULL && format == NULL && detached == NULL);
+
+    kvb_pool_destroy(NULL);
+    kvb_worker_destroy(NULL);
+    kvb_seqs_destroy(NULL);
+    kvb_step_destroy(NULL);
+    kvb_lanes_destroy(NULL);
+    kvb_namespace_destroy(NULL);
+    kvb_format_destroy(NULL);
+    kvb_detached_destroy(NULL);
+}
+
+static void pools(struct scene *it) {
+    size_t count = 77;
+    kvb_prompt prompt = request(it->tokens, 10).prompt;
+    kvb_probe probe;
+    IS_NULL(kvb_pool_check(NULL, 1, NULL));
+    IS_NULL(kvb_pool_probe(NULL, &prompt, &probe, NULL));
+    IS_NULL(kvb_pool_probe(it->pool, NULL, &probe, NULL));
+    IS_NULL(kvb_pool_probe(it->pool, &prompt, NULL, NULL));
+    prompt.tokens = NULL;
+    IS_NULL(kvb_pool_probe(it->pool, &prompt, &probe, NULL));
+    prompt.tokens = it->tokens;
+    prompt.extra_count = 2;
+    IS_NULL(kvb_pool_probe(it->pool, &prompt, &probe, NULL));
+    prompt.extra_count = 0;
+    prompt.key_count = 2;
+    IS_NULL(kvb_pool_probe(it->pool, &prompt, &probe, NULL));
+    kvb_resized resized;
+    IS_NULL(kvb_pool_grow(NULL, 1, &resized, NULL));
+    IS_NULL(kvb_pool_shrink(NULL, it->worker, 1, &resized, NULL));
+    IS_NULL(kvb_pool_shrink(it->pool, NULL, 1, &resized, NULL));
+    IS_NULL(kvb_pool_evict(NULL, it->worker, 1, &count, NULL));
+    IS_NULL(kvb_pool_evict(it->pool, NULL, 1, &count, NULL));
+    IS_NULL(kvb_pool_clear(NULL, it->worker, NULL, &count, NULL));
+    IS_NULL(kvb_pool_clear(it->pool, NULL, NULL, &count, NULL));
+    IS_NULL(kvb_pool_clear_all(NULL, it->worker, &count, NULL));
+    IS_NULL(kvb_pool_clear_all(it->pool, NULL, &count, NULL));
+    IS_NULL(kvb_pool_invalidate(NULL, it->worker, 0, &count, NULL));
+    IS_NULL(kvb_pool_invalidate(it->pool, NULL, 0, &count, NULL));
+    IS_NULL(kvb_pool_maintain(NULL, it->worker, 1, &count, NULL));
+    IS_NULL(kvb_pool_maintain(it->pool, NULL, 1, &count, NULL));
+    kvb_pool_report report = {.struct_size = sizeof report};
+    IS_NULL(kvb_pool_get_report(NULL, &report));
+    IS_NULL(kvb_pool_get_report(it->pool, NULL));
+    char text[8];
+    IS_NULL(kvb_pool_report_text(NULL, text, sizeof text, &count));
+    IS_NULL(kvb_pool_report_text(it->pool, NULL, 1, &count));
+    IS_NULL(kvb_lanes_complete(NULL, 0, 1, &count));
+    CHECK_EQ(count, 77);
+    CHECK_EQ(kvb_pool_shard(NULL) + kvb_pool_block_size(NULL) + kvb_pool_capacity(NULL), 0);
+    CHECK_EQ(kvb_pool_available(NULL) + kvb_pool_reserved(NULL) + kvb_pool_quarantined(NULL), 0);
+    CHECK_EQ(kvb_lanes_waiting(NULL) + kvb_format_block_bytes(NULL), 0);
+}
+
+static void changes(struct scene *it) {
+    size_t count = 77;
+    kvb_admit asked = request(it->tokens, 10);
+    kvb_admitted admitted;
+    const kvb_append append = {it->seq, 1};
+    const kvb_contents contents = {it->tokens, 1, NULL, 0, NULL, 0};
+    kvb_handle handle = {77};
+    IS_NULL(kvb_seqs_admit(NULL, &asked, &admitted, NULL));
+    IS_NULL(kvb_seqs_admit(it->seqs, NULL, &admitted, NULL));
+    IS_NULL(kvb_seqs_admit(it->seqs, &asked, NULL, NULL));
+    asked.prompt.tokens = NULL;
+    IS_NULL(kvb_seqs_admit(it->seqs, &asked, &admitted, NULL));
+    IS_NULL(kvb_seqs_check(NULL, &asked, NULL, NULL));
+    IS_NULL(kvb_seqs_check(it->seqs, NULL, NULL, NULL));
+    IS_NULL(kvb_seqs_step(NULL, &append, 1, it->step));
+    IS_NULL(kvb_seqs_step(it->seqs, NULL, 1, it->step));
+    IS_NULL(kvb_seqs_step(it->seqs, &append, 1, NULL));
+    IS_NULL(kvb_seqs_append(NULL, it->seq, 1, it->step, NULL));
+    IS_NULL(kvb_seqs_append(it->seqs, it->seq, 1, NULL, NULL));
+    IS_NULL(kvb_seqs_ensure(NULL, it->seq, 1, it->step, NULL));
+    IS_NULL(kvb_seqs_ensure(it->seqs, it->seq, 1, NULL, NULL));
+    IS_NULL(kvb_seqs_renew(NULL, it->seq, it->step, NULL));
+    IS_NULL(kvb_seqs_renew(it->seqs, it->seq, NULL, NULL));
+    IS_NULL(kvb_seqs_tokens(NULL, it->seq, 10, &contents, NULL));
+    IS_NULL(kvb_seqs_tokens(it->seqs, it->seq, 10, NULL, NULL));
+    const kvb_contents no_tokens = {NULL, 1, NULL, 0, NULL, 0};
+    const kvb_contents no_extra = {it->tokens, 1, NULL, 1, NULL, 0};
+    const kvb_contents no_keys = {it->tokens, 1, NULL, 0, NULL, 1};
+    IS_NULL(kvb_seqs_tokens(it->seqs, it->seq, 10, &no_tokens, NULL));
+    IS_NULL(kvb_seqs_tokens(it->seqs, it->seq, 10, &no_extra, NULL));
+    IS_NULL(kvb_seqs_tokens(it->seqs, it->seq, 10, &no_keys, NULL));
+    IS_NULL(kvb_seqs_computed(NULL, it->seq, 1, NULL));
+    const kvb_progress progress = {it->seq, 10, NULL, 1, 0};
+    kvb_failure failure;
+    IS_NULL(kvb_seqs_advance(NULL, &progress, 1, &failure, &count));
+    IS_NULL(kvb_seqs_advance(it->seqs, NULL, 1, &failure, &count));
+    CHECK_STATUS(kvb_seqs_advance(it->seqs, &progress, 1, &failure, &count), KVB_ERR_PARTIAL);
+    CHECK_EQ(count, 1);
+    CHECK_EQ(failure.index, 0);
+    CHECK_STATUS(failure.status, KVB_ERR_NULL);
+    count = 77;
+    const kvb_copy copy = {0, 0, 0, 0};
+    IS_NULL(kvb_seqs_copied(NULL, 0, &copy, 1));
+    IS_NULL(kvb_seqs_copied(it->seqs, 0, NULL, 1));
+    IS_NULL(kvb_seqs_truncate(NULL, it->seq, 1, NULL));
+    IS_NULL(kvb_seqs_truncate_after(NULL, it->seq, 1, it->lanes, 1, NULL));
+    IS_NULL(kvb_seqs_truncate_after(it->seqs, it->seq, 1, NULL, 1, NULL));
+    IS_NULL(kvb_seqs_fork(NULL, it->seq, &handle, 1, NULL));
+    IS_NULL(kvb_seqs_fork(it->seqs, it->seq, NULL, 1, NULL));
+    IS_NULL(kvb_seqs_adopt_duplicates(NULL, it->seq, &count, NULL));
+    IS_NULL(kvb_seqs_adopt_duplicates_after(NULL, it->seq, it->lanes, 1, &count, NULL));
+    IS_NULL(kvb_seqs_adopt_duplicates_after(it->seqs, it->seq, NULL, 1, &count, NULL));
+    IS_NULL(kvb_seqs_release(NULL, &it->seq, 1));
+    IS_NULL(kvb_seqs_release(it->seqs, NULL, 1));
+    IS_NULL(kvb_seqs_preempt(NULL, &it->seq, 1));
+    IS_NULL(kvb_seqs_preempt(it->seqs, NULL, 1));
+    IS_NULL(kvb_seqs_release_after(NULL, it->seq, it->lanes, 1, NULL));
+    IS_NULL(kvb_seqs_release_after(it->seqs, it->seq, NULL, 1, NULL));
+    IS_NULL(kvb_seqs_preempt_after(NULL, it->seq, it->lanes, 1, NULL));
+    IS_NULL(kvb_seqs_preempt_after(it->seqs, it->seq, NULL, 1, NULL));
+    IS_NULL(kvb_seqs_grow(NULL, 1, NULL));
+    IS_NULL(kvb_seqs_shrink(NULL, 1, NULL));
+    IS_NULL(kvb_seqs_resize_rank(NULL, 0, 1, NULL));
+    IS_NULL(kvb_seqs_invalidate(NULL, 0, 0, &handle, 1, &count, NULL));
+    IS_NULL(kvb_seqs_invalidate(it->seqs, 0, 0, NULL, 1, &count, NULL));
+    IS_NULL(kvb_seqs_invalidate(it->seqs, 0, 0, &handle, 1, NULL, NULL));
+    CHECK_EQ(count, 77);
+    CHECK_EQ(handle.bits, 77);
+}
+
+static void looks(struct scene *it) {
+    size_t count = 77;
+    uint64_t label = 0;
+    kvb_handle handle = {77};
+    kvb_prompt prompt = request(it->tokens, 10).prompt;
+    IS_NULL(kvb_seqs_probe(NULL, &prompt, &count, NULL));
+    IS_NULL(kvb_seqs_probe(it->seqs, NULL, &count, NULL));
+    IS_NULL(kvb_seqs_probe(it->seqs, &prompt, NULL, NULL));
+    IS_NULL(kvb_seqs_check_append(NULL, it->seq, 1, &count, NULL));
+    kvb_state state = {.struct_size = sizeof state};
+    IS_NULL(kvb_seqs_get_state(NULL, it->seq, &state));
+    IS_NULL(kvb_seqs_get_state(it->seqs, it->seq, NULL));
+    const int32_t *table = NULL;
+    IS_NULL(kvb_seqs_get_table(NULL, 0, it->seq, &table, &count));
+    IS_NULL(kvb_seqs_get_table(it->seqs, 0, it->seq, NULL, &count));
+    IS_NULL(kvb_seqs_get_table(it->seqs, 0, it->seq, &table, NULL));
+    size_t first = 77;
+    IS_NULL(kvb_seqs_get_dirty(NULL, 0, it->seq, &first, &count));
+    IS_NULL(kvb_seqs_get_dirty(it->seqs, 0, it->seq, NULL, &count));
+    IS_NULL(kvb_seqs_get_dirty(it->seqs, 0, it->seq, &first, NULL));
+    int32_t row[4];
+    IS_NULL(kvb_seqs_copy_tables(NULL, 0, &it->seq, 1, row, 4, NULL, NULL));
+    IS_NULL(kvb_seqs_copy_tables(it->seqs, 0, NULL, 1, row, 4, NULL, NULL));
+    IS_NULL(kvb_seqs_copy_tables(it->seqs, 0, &it->seq, 1, NULL, 4, NULL, NULL));
+    int64_t slot = 77;
+    IS_NULL(kvb_seqs_get_slots(NULL, 0, it->seq, 0, 1, &slot, NULL));
+    IS_NULL(kvb_seqs_get_slots(it->seqs, 0, it->seq, 0, 1, NULL, NULL));
+    IS_NULL(kvb_seqs_find(NULL, &label, 1, &handle));
+    IS_NULL(kvb_seqs_find(it->seqs, NULL, 1, &handle));
+    IS_NULL(kvb_seqs_find(it->seqs, &label, 1, NULL));
+    IS_NULL(kvb_seqs_list(NULL, &label, &handle, 1, &count));
+    IS_NULL(kvb_seqs_list(it->seqs, &label, NULL, 1, &count));
+    IS_NULL(kvb_seqs_list(it->seqs, &label, &handle, 1, NULL));
+    const size_t need = 1;
+    IS_NULL(kvb_seqs_select_victims(NULL, &it->seq, 1, &need, 1, &handle, &count, NULL, NULL));
+    IS_NULL(kvb_seqs_select_victims(it->seqs, NULL, 1, &need, 1, &handle, &count, NULL, NULL));
+    IS_NULL(kvb_seqs_select_victims(it->seqs, &it->seq, 1, NULL, 1, &handle, &count, NULL, NULL));
+    IS_NULL(kvb_seqs_select_victims(it->seqs, &it->seq, 1, &need, 1, NULL, &count, NULL, NULL));
+    IS_NULL(kvb_seqs_select_victims(it->seqs, &it->seq, 1, &need, 1, &handle, NULL, NULL, NULL));
+    kvb_seqs_report report = {.struct_size = sizeof report};
+    IS_NULL(kvb_seqs_get_report(NULL, &report));
+    IS_NULL(kvb_seqs_get_report(it->seqs, NULL));
+    kvb_registry_report shard = {.struct_size = sizeof shard};
+    IS_NULL(kvb_seqs_get_shard_report(NULL, 0, &shard));
+    IS_NULL(kvb_seqs_get_shard_report(it->seqs, 0, NULL));
+    kvb_rank_report rank = {.struct_size = sizeof rank};
+    IS_NULL(kvb_seqs_get_rank_report(NULL, 0, &rank));
+    IS_NULL(kvb_seqs_get_rank_report(it->seqs, 0, NULL));
+    char text[8];
+    IS_NULL(kvb_seqs_report_text(NULL, text, sizeof text, &count));
+    IS_NULL(kvb_seqs_report_text(it->seqs, NULL, 1, &count));
+    IS_NULL(kvb_seqs_audit(NULL, NULL, 0, NULL));
+    IS_NULL(kvb_seqs_audit(it->seqs, NULL, 1, NULL));
+    for (uint32_t kind = KVB_HOLDER_SEQS; kind <= KVB_HOLDER_DETACHED; kind++) {
+        kvb_holder nobody = holder(kind, NULL);
+        IS_NULL(kvb_seqs_audit(it->seqs, &nobody, 1, NULL));
+    }
+    kvb_step_lists lists;
+    const kvb_failure *failures = NULL;
+    IS_NULL(kvb_step_get(NULL, 0, &lists));
+    IS_NULL(kvb_step_get(it->step, 0, NULL));
+    IS_NULL(kvb_step_failures(NULL, &failures, &count));
+    IS_NULL(kvb_step_failures(it->step, NULL, &count));
+    IS_NULL(kvb_step_failures(it->step, &failures, NULL));
+    CHECK_EQ(count, 77);
+    CHECK_EQ(handle.bits, 77);
+    CHECK_EQ(slot, 77);
+    CHECK_EQ(kvb_seqs_shards(NULL) + kvb_seqs_width(NULL) + kvb_seqs_count(NULL) + kvb_seqs_max(NULL), 0);
+    CHECK_EQ(kvb_seqs_free(NULL) + kvb_seqs_largest(NULL) + kvb_seqs_draining(NULL), 0);
+    CHECK(kvb_seqs_pool(NULL, 0) == NULL);
+}
+
+/* What may be NULL: lists of nothing, and results that nobody wants. */
+static void may_be_null(struct scene *it) {
+    CHECK_OK(kvb_seqs_step(it->seqs, NULL, 0, it->step));
+    CHECK_OK(kvb_seqs_advance(it->seqs, NULL, 0, NULL, NULL));
+    CHECK_OK(kvb_seqs_copied(it->seqs, 0, NULL, 0));
+    CHECK_OK(kvb_seqs_release(it->seqs, NULL, 0));
+    CHECK_OK(kvb_seqs_preempt(it->seqs, NULL, 0));
+    CHECK_OK(kvb_seqs_fork(it->seqs, it->seq, NULL, 0, NULL));
+    CHECK_OK(kvb_seqs_copy_tables(it->seqs, 0, NULL, 0, NULL, 4, NULL, NULL));
+    CHECK_OK(kvb_seqs_get_slots(it->seqs, 0, it->seq, 0, 0, NULL, NULL));
+    CHECK_OK(kvb_seqs_find(it->seqs, NULL, 0, NULL));
+    CHECK_OK(kvb_seqs_check_append(it->seqs, it->seq, 1, NULL, NULL));
+    CHECK_OK(kvb_seqs_adopt_duplicates(it->seqs, it->seq, NULL, NULL));
+    CHECK_OK(kvb_seqs_adopt_duplicates_after(it->seqs, it->seq, it->lanes, 0, NULL, NULL));
+    CHECK_OK(kvb_seqs_report_text(it->seqs, NULL, 0, NULL));
+    CHECK_OK(kvb_pool_report_text(it->pool, NULL, 0, NULL));
+    CHECK_OK(kvb_lanes_complete(it->lanes, 0, 1, NULL));
+    CHECK_OK(kvb_pool_evict(it->pool, it->worker, 0, NULL, NULL));
+    CHECK_OK(kvb_pool_maintain(it->pool, it->worker, 0, NULL, NULL));
+    CHECK_OK(kvb_pool_shrink(it->pool, it->worker, 0, NULL, NULL));
+    CHECK_OK(kvb_pool_grow(it->pool, 0, NULL, NULL));
+    CHECK_OK(kvb_pool_check(it->pool, 1, NULL));
+    CHECK_OK(kvb_seqs_audit(it->seqs, NULL, 0, NULL));
+    size_t victims = 77;
+    CHECK_OK(kvb_seqs_select_victims(it->seqs, NULL, 0, NULL, 0, NULL, &victims, NULL, NULL));
+    CHECK_EQ(victims, 0);
+}
+
+int main(void) {
+    struct scene it;
+    it.pool = make_pool(0, 12, 0, 4);
+    it.seqs = make_seqs(it.pool, 3);
+    it.step = make_step(it.seqs);
+    CHECK_OK(kvb_worker_create(it.pool, &it.worker, NULL));
+    CHECK_OK(kvb_seqs_lanes_create(it.seqs, &it.lanes));
+    count_up(it.tokens, 10, 1);
+    it.seq = admit(it.seqs, it.tokens, 10, 5).seq;
+    kvb_pool_report before = pool_report(it.pool);
+    kvb_state state = state_of(it.seqs, it.seq);
+
+    objects(&it);
+    pools(&it);
+    changes(&it);
+    looks(&it);
+    may_be_null(&it);
+
+    kvb_pool_report after = pool_report(it.pool);
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+    kvb_state now = state_of(it.seqs, it.seq);
+    CHECK(memcmp(&state, &now, sizeof state) == 0);
+    CHECK_EQ(kvb_seqs_count(it.seqs), 1);
+    CHECK_EQ(kvb_lanes_waiting(it.lanes), 0);
+    check_audit(it.seqs, NULL, 0);
+    kvb_lanes_destroy(it.lanes);
+    kvb_worker_destroy(it.worker);
+    kvb_step_destroy(it.step);
+    kvb_seqs_destroy(it.seqs);
+    kvb_pool_destroy(it.pool);
+    return 0;
+}
