@@ -1,0 +1,179 @@
+#include "connections.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace {
+
+constexpr std::size_t most_output = std::size_t{64} << 20;
+
+void set_nonblocking(int descriptor) {
+    ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+    ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+
+bool is_transient(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+}  // namespace
+
+Wake::Wake() {
+    if (::pipe(ends_) != 0) {
+        std::perror("server: pipe");
+        std::exit(1);
+    }
+    set_nonblocking(ends_[0]);
+    set_nonblocking(ends_[1]);
+}
+
+Wake::~Wake() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+}
+
+// A full pipe wakes as well.
+void Wake::wake() const {
+    const int before = errno;
+    const ssize_t written = ::write(ends_[1], "", 1);
+    static_cast<void>(written);
+    errno = before;
+}
+
+void Wake::clear() const {
+    char bytes[256];
+    while (::read(ends_[0], bytes, sizeof bytes) > 0) {
+    }
+}
+
+Connection::~Connection() { ::close(socket_); }
+
+void Connection::send(std::string_view text) {
+    bool first = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (cut_off_) return;
+        first = output_.empty();
+        output_ += text;
+        if (output_.size() > most_output) {
+            cut_off_ = true;
+            output_.clear();
+        }
+    }
+    if (first) wake_.wake();
+}
+
+void Connection::answered() {
+    --unanswered_;
+    wake_.wake();
+}
+
+bool Connection::receive() {
+    char bytes[4096];
+    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
+    if (count > 0) received_.add(bytes, static_cast<std::size_t>(count));
+    return count > 0 || (count < 0 && is_transient(errno));
+}
+
+bool Connection::flush() {
+    const std::lock_guard lock(mutex_);
+    if (cut_off_) return false;
+    if (output_.empty()) return true;
+    const ssize_t count = ::send(socket_, output_.data(), output_.size(), MSG_NOSIGNAL);
+    if (count > 0) output_.erase(0, static_cast<std::size_t>(count));
+    return count > 0 || is_transient(errno);
+}
+
+bool Connection::has_output() {
+    const std::lock_guard lock(mutex_);
+    return !output_.empty() || cut_off_;
+}
+
+Connections::Connections(std::string path, const Wake& wake) : path_(std::move(path)), wake_(wake) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path_.size() >= sizeof address.sun_path) {
+        error_ = path_ + ": the path is too long for a socket";
+        return;
+    }
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const bool listens = listener_ >= 0 &&
+                         ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+                         ::listen(listener_, 64) == 0;
+    if (!listens) {
+        error_ = path_ + ": " + std::strerror(errno);
+        return;
+    }
+    set_nonblocking(listener_);
+}
+
+Connections::~Connections() {
+    if (listener_ >= 0) ::close(listener_);
+    if (error_.empty()) ::unlink(path_.c_str());
+}
+
+void Connections::serve(const std::atomic<bool>& stop) {
+    while (!stop) {
+        std::vector<pollfd> watched{{wake_.descriptor(), POLLIN, 0}, {listener_, POLLIN, 0}};
+        for (const auto& client : clients_) {
+            const short output = client->has_output() ? POLLOUT : 0;
+            const short input = client->quits_ ? 0 : POLLIN;
+            watched.push_back({client->socket_, static_cast<short>(input | output), 0});
+        }
+        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) {
+            std::perror("server: poll");
+            return;
+        }
+        wake_.clear();
+        std::vector<std::shared_ptr<Connection>> kept;
+        for (std::size_t i = 0; i < clients_.size(); ++i) {
+            if (serve_client(clients_[i], watched[i + 2].revents)) {
+                kept.push_back(clients_[i]);
+            } else {
+                on_end(clients_[i]);
+            }
+        }
+        clients_ = std::move(kept);
+        if (watched[1].revents != 0) accept_clients();
+    }
+}
+
+void Connections::accept_clients() {
+    for (int socket = ::accept(listener_, nullptr, nullptr); socket >= 0;
+         socket = ::accept(listener_, nullptr, nullptr)) {
+        set_nonblocking(socket);
+        clients_.push_back(std::make_shared<Connection>(++accepted_, socket, wake_));
+    }
+}
+
+bool Connections::serve_client(const std::shared_ptr<Connection>& client, short events) {
+    if ((events & POLLIN) != 0) {
+        const bool is_there = client->receive();
+        if (!take_lines(client) || !is_there) return false;
+    } else if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
+        return false;
+    }
+    // Asked before the output is looked at: what is answered has been sent.
+    const bool is_answered = client->unanswered_ == 0;
+    if (!client->flush()) return false;
+    return !client->quits_ || !is_answered || client->has_output();
+}
+
+bool Connections::take_lines(const std::shared_ptr<Connection>& client) {
+    std::string line;
+    while (!client->quits_ && client->received_.next(line)) {
+        client->quits_ = !on_line(client, line);
+    }
+    if (client->quits_ || client->received_.rest() <= protocol::longest_line) return true;
+    client->send(protocol::line(protocol::Error{"the line is too long"}));
+    client->flush();
+    return false;
+}

@@ -1,0 +1,96 @@
+// Clients on a Unix domain socket: one thread reads lines and writes what others want to send.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol.hpp"
+
+// Made with a pipe: `poll` sees when somebody calls `wake`, which signal handlers may do.
+class Wake {
+  public:
+    Wake();
+    ~Wake();
+    Wake(const Wake&) = delete;
+    Wake& operator=(const Wake&) = delete;
+
+    void wake() const;
+    void clear() const;
+    int descriptor() const { return ends_[0]; }
+
+  private:
+    int ends_[2];
+};
+
+// One client. Any thread may send; what a client does not read is kept for it up to a limit, beyond which it is cut off.
+class Connection {
+  public:
+    Connection(std::uint64_t number, int socket, const Wake& wake) : number_(number), socket_(socket), wake_(wake) {}
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    std::uint64_t number() const { return number_; }
+    void send(std::string_view text);
+
+    // A command is to be answered, or has been answered for good.
+    void opened() { ++unanswered_; }
+    void answered();
+
+  private:
+    friend class Connections;
+
+    // False if the client is gone. These are for the thread that serves.
+    bool receive();
+    bool flush();
+    bool has_output();
+
+    const std::uint64_t number_;
+    const int socket_;
+    const Wake& wake_;
+    std::atomic<std::uint64_t> unanswered_{0};
+
+    protocol::Lines received_;
+    bool quits_ = false;
+
+    std::mutex mutex_;
+    std::string output_;
+    bool cut_off_ = false;
+};
+
+class Connections {
+  public:
+    // Listens at `path`, which must not exist. On failure `error()` says why.
+    Connections(std::string path, const Wake& wake);
+    ~Connections();
+    Connections(const Connections&) = delete;
+    Connections& operator=(const Connections&) = delete;
+
+    const std::string& error() const { return error_; }
+
+    // What came from a client. `on_line` answers whether it may send more; `on_end` comes once, after the last line.
+    std::function<bool(const std::shared_ptr<Connection>&, std::string_view)> on_line;
+    std::function<void(const std::shared_ptr<Connection>&)> on_end;
+
+    // Serves until `stop` is set and the wake is woken; then nothing is accepted any more, and clients are still connected.
+    void serve(const std::atomic<bool>& stop);
+
+  private:
+    void accept_clients();
+    // False if the client is to be let go.
+    bool serve_client(const std::shared_ptr<Connection>& client, short events);
+    bool take_lines(const std::shared_ptr<Connection>& client);
+
+    std::string path_;
+    const Wake& wake_;
+    std::string error_;
+    int listener_ = -1;
+    std::uint64_t accepted_ = 0;
+    std::vector<std::shared_ptr<Connection>> clients_;
+};
