@@ -995,9 +995,11 @@ void kvb_blocks_destroy(kvb_blocks *blocks);
 /**
  * Lends their ids, in the order in which they were taken.
  *
- * Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1). NULL: neither.
+ * Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1). Errors: none but those of pointers. NULL: neither.
  */
-kvb_status kvb_blocks_ids(const kvb_blocks *blocks, const uint32_t **ids, size_t *count);
+kvb_status kvb_blocks_ids(const kvb_blocks *blocks,
+                          const uint32_t **ids,
+                          size_t *count);
 
 /**
  * Keeps the first `at` and splits the others off.
@@ -1092,7 +1094,7 @@ void kvb_chain_destroy(kvb_chain *chain);
 /**
  * Lends the block table: the chain's blocks in order.
  *
- * Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1). NULL: neither.
+ * Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1). Errors: none but those of pointers. NULL: neither.
  */
 kvb_status kvb_chain_ids(const kvb_chain *chain,
                          const uint32_t **ids,
@@ -1575,7 +1577,7 @@ kvb_status kvb_leases_get(const kvb_leases *leases, uint64_t owner, kvb_lease **
  * Tells the time on all shards, and ends what is over. `*ended` is how many leases ended by it: one of a registry over several shards
  * counts once a shard. Time is any count of yours; an earlier time than the last one changes nothing.
  *
- * Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). NULL: `ended`.
+ * Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). Errors: none but those of pointers. NULL: `ended`.
  */
 kvb_status kvb_leases_tick(kvb_leases *leases,
                            uint64_t now,
