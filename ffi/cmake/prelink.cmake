@@ -21,8 +21,10 @@ list(REMOVE_DUPLICATES symbols)
 # Only what these need is taken. All of it (--whole-archive) would be too much: compiler_builtins is there twice.
 list(TRANSFORM symbols REPLACE " T " "--undefined=")
 
-run(${ld} -r -o ${to}.all.o ${symbols} ${from})
+# Rust's own objects carry LLVM's intermediate code beside machine code, for which linkers with an older LLVM take them to be unusable.
+run(${objcopy} --remove-section=.llvmbc --remove-section=.llvmcmd ${from} ${to}.code.a)
+run(${ld} -r --gc-sections -o ${to}.all.o ${symbols} ${to}.code.a)
 run(${objcopy} --strip-debug --wildcard "--keep-global-symbol=kvb_*" ${to}.all.o ${to}.o)
 file(REMOVE ${to})
 run(${ar} rcs ${to} ${to}.o)
-file(REMOVE ${to}.all.o ${to}.o)
+file(REMOVE ${to}.code.a ${to}.all.o ${to}.o)

@@ -70,7 +70,7 @@ public:
         raw.struct_size = sizeof raw;
         raw.status = KVB_OK;
         raw.shard = KVB_NO_SHARD;
-        raw.reserved = 0;
+        raw.which = 0;
         raw.needed = raw.available = raw.limit = raw.quarantined = 0;
         raw.message[0] = '\0';
         return raw;
