@@ -1352,6 +1352,106 @@ kvb_status kvb_pool_audit(const kvb_pool *pool,
                           kvb_error *error);
 
 /* ---------------------------------------------------------------------------
+ * What became findable, and what ceased to be: for routers and tiers below.
+ */
+
+/** The copy became findable. */
+#define KVB_EVENT_STORED 0
+
+/** It ceased to be: reclaimed, evicted or invalidated. */
+#define KVB_EVENT_REMOVED 1
+
+/** It ceased to be because its namespace was cleared. */
+#define KVB_EVENT_CLEARED 2
+
+/** One findable copy of some content. */
+typedef struct kvb_findable {
+    /** Tells successive contents of one block apart. */
+    uint64_t generation;
+    /** Its chain key. */
+    uint64_t key;
+    /** The chain key of the block before it, if there is one. */
+    uint64_t parent_key;
+    /** Where it is. */
+    uint32_t block;
+    /** Blocks before it. */
+    uint32_t depth;
+    /** 1 if it has a parent, 0 if it is a first block. */
+    uint32_t has_parent;
+    /** 0. */
+    uint32_t reserved;
+} kvb_findable;
+
+/** A copy that became or ceased to be findable. */
+typedef struct kvb_event {
+    /** Counts all events of the pool, from 0. A step of more than one is a gap. */
+    uint64_t sequence;
+    /** `KVB_EVENT_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The copy. */
+    kvb_findable copy;
+} kvb_event;
+
+/**
+ * Reads up to `capacity` events in order, from the one numbered `*position` on, which becomes the number of the next one to read: a reader
+ * is nothing but its position. `*lost` is how many were lost before or between them, as the ring was lapped: a snapshot makes up for them.
+ * It stops before an event that another thread is still writing; so nothing may come although the stream goes on.
+ *
+ * Threads: any. O(events read and lost), no allocation. Errors: `KVB_ERR_NO_EVENTS`. NULL: `lost`; `out` if `capacity` is 0.
+ */
+kvb_status kvb_pool_read_events(const kvb_pool *pool,
+                                uint64_t *position,
+                                kvb_event *out,
+                                size_t capacity,
+                                size_t *count,
+                                uint64_t *lost);
+
+/** Every copy that was findable at some moment, to begin with or to make up for lost events. It does not change once it is made. */
+typedef struct kvb_snapshot kvb_snapshot;
+
+/**
+ * Makes a snapshot. Without an event ring `from` and `to` are 0.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_snapshot_destroy`. Threads: any. O(max_blocks); allocates.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_pool_snapshot_create(const kvb_pool *pool, kvb_snapshot **out);
+
+/**
+ * Gives a snapshot back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_snapshot_destroy(kvb_snapshot *snapshot);
+
+/**
+ * Events below this number are contained.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_snapshot_from(const kvb_snapshot *snapshot);
+
+/**
+ * Events from this number on are not contained. Those between may or may not be: to apply them again, by block and generation, does no
+ * harm.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_snapshot_to(const kvb_snapshot *snapshot);
+
+/**
+ * Lends the copies, parents before children.
+ *
+ * Ownership: the list is the snapshot's, until that is destroyed. Threads: any. O(1). Errors: none but those of pointers.
+ * NULL: neither.
+ */
+kvb_status kvb_snapshot_copies(const kvb_snapshot *snapshot,
+                               const kvb_findable **copies,
+                               size_t *count);
+
+/* ---------------------------------------------------------------------------
  * One lease over all shards.
  */
 

@@ -44,6 +44,8 @@ pub mod copy;
 
 pub mod pool;
 
+pub mod events;
+
 pub mod leases;
 
 pub mod seqs;
