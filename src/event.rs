@@ -344,6 +344,12 @@ impl<'p> EventReader<'p> {
     pub fn read_some(&mut self, most: usize, mut each: impl FnMut(Event)) -> u64 {
         let (mut given, mut missed) = (0, 0);
         let end = self.ring.next();
+        let first = end.saturating_sub(self.ring.slots.len() as u64);
+        if self.position < first && most > 0 {
+            // The ring has them no more. Not one by one: a reader may begin after years.
+            missed = first - self.position;
+            self.position = first;
+        }
         while self.position < end && given < most {
             match self.ring.look(self.position) {
                 Look::Event(event) => {
@@ -413,6 +419,18 @@ mod tests {
             [3, 4, 5, 6]
         );
         assert_eq!(reader.position(), 7);
+    }
+
+    #[test]
+    fn a_reader_that_begins_late_does_not_look_for_what_is_long_gone() {
+        let ring = EventRing::new(4).unwrap();
+        let gone = 1 << 46;
+        ring.next.0.store(gone, Relaxed);
+        (0..4).for_each(|b| ring.emit(EventKind::Stored, &copy(b)));
+        let mut reader = EventReader::new(&ring);
+        let mut out = Vec::new();
+        assert_eq!(reader.read(&mut out), gone);
+        assert_eq!((out.len(), reader.position()), (4, gone + 4));
     }
 
     #[test]

@@ -901,6 +901,126 @@ kvb_status kvb_pool_report_text(const kvb_pool *pool,
                                 size_t *length);
 
 /* ---------------------------------------------------------------------------
+ * What a thread keeps for its calls, and the upkeep of what is findable.
+ */
+
+/** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
+typedef struct kvb_worker kvb_worker;
+
+/**
+ * Makes a worker. Registries have their own; this is for calls to the pool itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_worker_destroy`. Threads: any. O(blocks / 64).
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_worker_create(const kvb_pool *pool, kvb_worker **out, kvb_error *error);
+
+/**
+ * Gives a worker back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_worker_destroy(kvb_worker *worker);
+
+/**
+ * Frees up to `blocks` idle blocks in the order of reclaim, and tells how many. Reservations stand.
+ *
+ * Threads: any, each with a worker of its own. O(blocks). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_evict(const kvb_pool *pool,
+                          kvb_worker *worker,
+                          size_t blocks,
+                          size_t *out,
+                          kvb_error *error);
+
+/**
+ * Makes every block of a namespace unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
+ * NULL for `space` is the bare model's namespace; `kvb_pool_clear_all` clears every one.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates.
+ * Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `space`, `out`, `error`.
+ */
+kvb_status kvb_pool_clear(const kvb_pool *pool,
+                          kvb_worker *worker,
+                          const kvb_namespace *space,
+                          size_t *out,
+                          kvb_error *error);
+
+/**
+ * Makes every block unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
+ *
+ * As `kvb_pool_clear`.
+ */
+kvb_status kvb_pool_clear_all(const kvb_pool *pool,
+                              kvb_worker *worker,
+                              size_t *out,
+                              kvb_error *error);
+
+/**
+ * Makes one published block and all below it unfindable, because its content is bad, and tells how many blocks became free. Held ones
+ * stay valid for their owners; `kvb_seqs_invalidate` also tells who has it.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors: `KVB_ERR_NOT_PUBLISHED`,
+ * `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_invalidate(const kvb_pool *pool,
+                               kvb_worker *worker,
+                               uint32_t block,
+                               size_t *out,
+                               kvb_error *error);
+
+/**
+ * Does up to `steps` of the reclaimer's work beforehand and tells how many. Never needed, but keeps the longest call short.
+ *
+ * Threads: any, each with a worker of its own. O(steps). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_maintain(const kvb_pool *pool,
+                             kvb_worker *worker,
+                             size_t steps,
+                             size_t *out,
+                             kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * More blocks, or fewer, while it serves.
+ */
+
+/** What a change of a pool's size did. */
+typedef struct kvb_resized {
+    /** Blocks that this call brought online, or took offline. */
+    size_t blocks;
+    /** After growing: blocks below the new limit that were draining, and stay what they are. */
+    size_t taken_back;
+    /** After shrinking: blocks at or above the limit that are not offline yet, as they are held. */
+    size_t draining;
+} kvb_resized;
+
+/**
+ * Brings the next `blocks` ids online, from the capacity on.
+ *
+ * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_grow(const kvb_pool *pool,
+                         size_t blocks,
+                         kvb_resized *out,
+                         kvb_error *error);
+
+/**
+ * Takes the `blocks` highest ids that are online out of service. The free and idle ones among them go at once, the held ones when they
+ * are released; no block moves. The memory from the limit on may be given away when nothing is left draining. With 0 it collects
+ * what did not go by itself.
+ *
+ * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors, after which nothing has changed:
+ * `KVB_ERR_SHORTFALL` (reservations stand), `KVB_ERR_NOTHING_LEFT`, `KVB_ERR_IN_PROGRESS`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_pool_shrink(const kvb_pool *pool,
+                           kvb_worker *worker,
+                           size_t blocks,
+                           kvb_resized *out,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
  * Promises of blocks.
  */
 
@@ -970,9 +1090,6 @@ kvb_status kvb_reservation_split(kvb_reservation *reservation,
 /** Blocks that their owner holds alone. What they contain is nobody else's business until they are published in a chain. */
 typedef struct kvb_blocks kvb_blocks;
 
-/** What one thread keeps for its calls to one pool: where it looks for free blocks next, and its counts. */
-typedef struct kvb_worker kvb_worker;
-
 /**
  * Takes `blocks` blocks of a promise: free ones first, then idle ones in the order of reclaim.
  *
@@ -995,11 +1112,10 @@ void kvb_blocks_destroy(kvb_blocks *blocks);
 /**
  * Lends their ids, in the order in which they were taken.
  *
- * Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1). Errors: none but those of pointers. NULL: neither.
+ * Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1).
+ * Errors: none but those of pointers. NULL: neither.
  */
-kvb_status kvb_blocks_ids(const kvb_blocks *blocks,
-                          const uint32_t **ids,
-                          size_t *count);
+kvb_status kvb_blocks_ids(const kvb_blocks *blocks, const uint32_t **ids, size_t *count);
 
 /**
  * Keeps the first `at` and splits the others off.
@@ -1094,11 +1210,10 @@ void kvb_chain_destroy(kvb_chain *chain);
 /**
  * Lends the block table: the chain's blocks in order.
  *
- * Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1). Errors: none but those of pointers. NULL: neither.
+ * Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1).
+ * Errors: none but those of pointers. NULL: neither.
  */
-kvb_status kvb_chain_ids(const kvb_chain *chain,
-                         const uint32_t **ids,
-                         size_t *count);
+kvb_status kvb_chain_ids(const kvb_chain *chain, const uint32_t **ids, size_t *count);
 
 /**
  * Blocks of the table, from its start, whose content is findable, or was when it was published.
@@ -1249,123 +1364,6 @@ kvb_status kvb_chain_release_after(kvb_chain *chain,
                                    kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * What a thread keeps for its calls, and the upkeep of what is findable.
- */
-
-/**
- * Makes a worker. Registries have their own; this is for calls to the pool itself.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_worker_destroy`. Threads: any. O(blocks / 64).
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: only `error`.
- */
-kvb_status kvb_worker_create(const kvb_pool *pool, kvb_worker **out, kvb_error *error);
-
-/**
- * Gives a worker back.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_worker_destroy(kvb_worker *worker);
-
-/**
- * Frees up to `blocks` idle blocks in the order of reclaim, and tells how many. Reservations stand.
- *
- * Threads: any, each with a worker of its own. O(blocks). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
- */
-kvb_status kvb_pool_evict(const kvb_pool *pool,
-                          kvb_worker *worker,
-                          size_t blocks,
-                          size_t *out,
-                          kvb_error *error);
-
-/**
- * Makes every block of a namespace unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
- * NULL for `space` is the bare model's namespace; `kvb_pool_clear_all` clears every one.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates.
- * Errors: `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `space`, `out`, `error`.
- */
-kvb_status kvb_pool_clear(const kvb_pool *pool,
-                          kvb_worker *worker,
-                          const kvb_namespace *space,
-                          size_t *out,
-                          kvb_error *error);
-
-/**
- * Makes every block unfindable, frees those that nobody holds, and tells how many. Held ones stay valid for their owners.
- *
- * As `kvb_pool_clear`.
- */
-kvb_status kvb_pool_clear_all(const kvb_pool *pool,
-                              kvb_worker *worker,
-                              size_t *out,
-                              kvb_error *error);
-
-/**
- * Makes one published block and all below it unfindable, because its content is bad, and tells how many blocks became free. Held ones
- * stay valid for their owners; `kvb_seqs_invalidate` also tells who has it.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors: `KVB_ERR_NOT_PUBLISHED`,
- * `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`. NULL: `out`, `error`.
- */
-kvb_status kvb_pool_invalidate(const kvb_pool *pool,
-                               kvb_worker *worker,
-                               uint32_t block,
-                               size_t *out,
-                               kvb_error *error);
-
-/**
- * Does up to `steps` of the reclaimer's work beforehand and tells how many. Never needed, but keeps the longest call short.
- *
- * Threads: any, each with a worker of its own. O(steps). Errors: `KVB_ERR_WRONG_POOL`. NULL: `out`, `error`.
- */
-kvb_status kvb_pool_maintain(const kvb_pool *pool,
-                             kvb_worker *worker,
-                             size_t steps,
-                             size_t *out,
-                             kvb_error *error);
-
-/* ---------------------------------------------------------------------------
- * More blocks, or fewer, while it serves.
- */
-
-/** What a change of a pool's size did. */
-typedef struct kvb_resized {
-    /** Blocks that this call brought online, or took offline. */
-    size_t blocks;
-    /** After growing: blocks below the new limit that were draining, and stay what they are. */
-    size_t taken_back;
-    /** After shrinking: blocks at or above the limit that are not offline yet, as they are held. */
-    size_t draining;
-} kvb_resized;
-
-/**
- * Brings the next `blocks` ids online, from the capacity on.
- *
- * Threads: any. O(blocks / 64). Errors: `KVB_ERR_BEYOND_MAX`; `KVB_ERR_IN_PROGRESS` while another thread changes the size.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_pool_grow(const kvb_pool *pool,
-                         size_t blocks,
-                         kvb_resized *out,
-                         kvb_error *error);
-
-/**
- * Takes the `blocks` highest ids that are online out of service. The free and idle ones among them go at once, the held ones when they
- * are released; no block moves. The memory from the limit on may be given away when nothing is left draining. With 0 it collects
- * what did not go by itself.
- *
- * Threads: any, each with a worker of its own. A few passes over all blocks; allocates. Errors, after which nothing has changed:
- * `KVB_ERR_SHORTFALL` (reservations stand), `KVB_ERR_NOTHING_LEFT`, `KVB_ERR_IN_PROGRESS`, `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY`.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_pool_shrink(const kvb_pool *pool,
-                           kvb_worker *worker,
-                           size_t blocks,
-                           kvb_resized *out,
-                           kvb_error *error);
-
-/* ---------------------------------------------------------------------------
  * Recounting a pool.
  */
 
@@ -1393,14 +1391,8 @@ kvb_status kvb_pool_audit(const kvb_pool *pool,
                           kvb_error *error);
 
 /* ---------------------------------------------------------------------------
- * Leases of chains.
+ * One lease over all shards.
  */
-
-/**
- * A table of leases for each shard. It keeps every lease alive until that ends, so that you need no handle of it. One thread at a time may
- * use it; several tables may share pools.
- */
-typedef struct kvb_leases kvb_leases;
 
 /**
  * A handle of a lease: references on blocks, down from the root, for an owner and until a deadline. Any thread may use it, and there may
@@ -1408,37 +1400,6 @@ typedef struct kvb_leases kvb_leases;
  * (`kvb_leases_tick`, `kvb_lease_check`), or with its last handle, of which its table has one. Over on one shard is over on all.
  */
 typedef struct kvb_lease kvb_lease;
-
-/**
- * Leases the blocks of a chain, with references of its own beside the chain's. `KVB_NO_DEADLINE` is never over by itself.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`; with NULL only the table keeps the lease. Threads: the table's and
- * the chain's. O(references); allocates. Errors: `KVB_ERR_OWNER_TAKEN`, `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`,
- * `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (a table of another pool or of several), `KVB_ERR_NO_MEMORY`.
- * NULL: `out`, `error`.
- */
-kvb_status kvb_leases_grant(kvb_leases *leases,
-                            const kvb_chain *chain,
-                            uint64_t owner,
-                            uint64_t deadline,
-                            kvb_lease **out,
-                            kvb_error *error);
-
-/**
- * Makes a chain a lease: its references become the lease's.
- *
- * Ownership: on success `chain` is gone; otherwise it is as it was. As `kvb_leases_grant`.
- */
-kvb_status kvb_leases_keep(kvb_leases *leases,
-                           kvb_chain *chain,
-                           uint64_t owner,
-                           uint64_t deadline,
-                           kvb_lease **out,
-                           kvb_error *error);
-
-/* ---------------------------------------------------------------------------
- * One lease over all shards.
- */
 
 /** The deadline of a lease that is over only when somebody ends it. */
 #define KVB_NO_DEADLINE UINT64_MAX
@@ -1506,6 +1467,12 @@ kvb_status kvb_lease_end(const kvb_lease *lease);
 /* ---------------------------------------------------------------------------
  * Who has leases, until when, and what all of them may hold together.
  */
+
+/**
+ * A table of leases for each shard. It keeps every lease alive until that ends, so that you need no handle of it. One thread at a time may
+ * use it; several tables may share pools.
+ */
+typedef struct kvb_leases kvb_leases;
 
 /**
  * A registry of sequences over one pool, or over all shards that must hold a sequence for it to run: what is done on one of them is done
@@ -1577,7 +1544,8 @@ kvb_status kvb_leases_get(const kvb_leases *leases, uint64_t owner, kvb_lease **
  * Tells the time on all shards, and ends what is over. `*ended` is how many leases ended by it: one of a registry over several shards
  * counts once a shard. Time is any count of yours; an earlier time than the last one changes nothing.
  *
- * Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). Errors: none but those of pointers. NULL: `ended`.
+ * Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). Errors: none but those of
+ * pointers. NULL: `ended`.
  */
 kvb_status kvb_leases_tick(kvb_leases *leases,
                            uint64_t now,
@@ -1621,6 +1589,137 @@ typedef struct kvb_leases_report {
 kvb_status kvb_leases_get_report(const kvb_leases *leases,
                                  size_t shard,
                                  kvb_leases_report *out);
+
+/* ---------------------------------------------------------------------------
+ * Leases of chains.
+ */
+
+/**
+ * Leases the blocks of a chain, with references of its own beside the chain's. `KVB_NO_DEADLINE` is never over by itself.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`; with NULL only the table keeps the lease. Threads: the table's and
+ * the chain's. O(references); allocates. Errors: `KVB_ERR_OWNER_TAKEN`, `KVB_ERR_ALREADY_OVER`, `KVB_ERR_OVER_BUDGET`,
+ * `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_WRONG_POOL` (a table of another pool or of several), `KVB_ERR_NO_MEMORY`.
+ * NULL: `out`, `error`.
+ */
+kvb_status kvb_leases_grant(kvb_leases *leases,
+                            const kvb_chain *chain,
+                            uint64_t owner,
+                            uint64_t deadline,
+                            kvb_lease **out,
+                            kvb_error *error);
+
+/**
+ * Makes a chain a lease: its references become the lease's.
+ *
+ * Ownership: on success `chain` is gone; otherwise it is as it was. As `kvb_leases_grant`.
+ */
+kvb_status kvb_leases_keep(kvb_leases *leases,
+                           kvb_chain *chain,
+                           uint64_t owner,
+                           uint64_t deadline,
+                           kvb_lease **out,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * What became findable, and what ceased to be: for routers and tiers below.
+ */
+
+/** The copy became findable. */
+#define KVB_EVENT_STORED 0
+
+/** It ceased to be: reclaimed, evicted or invalidated. */
+#define KVB_EVENT_REMOVED 1
+
+/** It ceased to be because its namespace was cleared. */
+#define KVB_EVENT_CLEARED 2
+
+/** One findable copy of some content. */
+typedef struct kvb_findable {
+    /** Tells successive contents of one block apart. */
+    uint64_t generation;
+    /** Its chain key. */
+    uint64_t key;
+    /** The chain key of the block before it, if there is one. */
+    uint64_t parent_key;
+    /** Where it is. */
+    uint32_t block;
+    /** Blocks before it. */
+    uint32_t depth;
+    /** 1 if it has a parent, 0 if it is a first block. */
+    uint32_t has_parent;
+    /** 0. */
+    uint32_t reserved;
+} kvb_findable;
+
+/** A copy that became or ceased to be findable. */
+typedef struct kvb_event {
+    /** Counts all events of the pool, from 0. A step of more than one is a gap. */
+    uint64_t sequence;
+    /** `KVB_EVENT_*`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** The copy. */
+    kvb_findable copy;
+} kvb_event;
+
+/**
+ * Reads up to `capacity` events in order, from the one numbered `*position` on, which becomes the number of the next one to read: a reader
+ * is nothing but its position. `*lost` is how many were lost before or between them, as the ring was lapped: a snapshot makes up for them.
+ * It stops before an event that another thread is still writing; so nothing may come although the stream goes on.
+ *
+ * Threads: any. O(events read and lost), no allocation. Errors: `KVB_ERR_NO_EVENTS`. NULL: `lost`; `out` if `capacity` is 0.
+ */
+kvb_status kvb_pool_read_events(const kvb_pool *pool,
+                                uint64_t *position,
+                                kvb_event *out,
+                                size_t capacity,
+                                size_t *count,
+                                uint64_t *lost);
+
+/** Every copy that was findable at some moment, to begin with or to make up for lost events. It does not change once it is made. */
+typedef struct kvb_snapshot kvb_snapshot;
+
+/**
+ * Makes a snapshot. Without an event ring `from` and `to` are 0.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_snapshot_destroy`. Threads: any. O(max_blocks); allocates.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_pool_snapshot_create(const kvb_pool *pool, kvb_snapshot **out);
+
+/**
+ * Gives a snapshot back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_snapshot_destroy(kvb_snapshot *snapshot);
+
+/**
+ * Events below this number are contained.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_snapshot_from(const kvb_snapshot *snapshot);
+
+/**
+ * Events from this number on are not contained. Those between may or may not be: to apply them again, by block and generation, does no
+ * harm.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_snapshot_to(const kvb_snapshot *snapshot);
+
+/**
+ * Lends the copies, parents before children.
+ *
+ * Ownership: the list is the snapshot's, until that is destroyed. Threads: any. O(1). Errors: none but those of pointers.
+ * NULL: neither.
+ */
+kvb_status kvb_snapshot_copies(const kvb_snapshot *snapshot,
+                               const kvb_findable **copies,
+                               size_t *count);
 
 /* ---------------------------------------------------------------------------
  * Names of sequences.

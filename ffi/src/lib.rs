@@ -46,6 +46,8 @@ pub mod pool;
 
 pub mod leases;
 
+pub mod events;
+
 pub mod seqs;
 
 pub mod lanes;

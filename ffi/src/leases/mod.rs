@@ -1,8 +1,12 @@
 //! Blocks that are held for somebody who is no sequence: a transfer, a pin between two turns of a conversation.
 
-mod chains;
+// In the order of the header.
+
 mod lease;
+
 mod table;
+
+mod chains;
 
 pub use self::chains::*;
 pub use self::lease::*;

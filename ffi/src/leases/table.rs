@@ -138,7 +138,8 @@ pub unsafe extern "C" fn kvb_leases_get(
 /// Tells the time on all shards, and ends what is over. `*ended` is how many leases ended by it: one of a registry over several shards
 /// counts once a shard. Time is any count of yours; an earlier time than the last one changes nothing.
 ///
-/// Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). Errors: none but those of pointers. NULL: `ended`.
+/// Threads: the table's. O(1) if nothing can be over, otherwise O(leases + references given back). Errors: none but those of
+/// pointers. NULL: `ended`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_leases_tick(
     leases: *mut kvb_leases,

@@ -57,7 +57,8 @@ pub unsafe extern "C" fn kvb_blocks_destroy(blocks: *mut kvb_blocks) {
 
 /// Lends their ids, in the order in which they were taken.
 ///
-/// Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1). Errors: none but those of pointers. NULL: neither.
+/// Ownership: the list is theirs, until the next call that changes or ends them. Threads: theirs. O(1).
+/// Errors: none but those of pointers. NULL: neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_blocks_ids(
     blocks: *const kvb_blocks,

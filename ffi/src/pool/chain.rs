@@ -93,7 +93,8 @@ pub unsafe extern "C" fn kvb_chain_destroy(chain: *mut kvb_chain) {
 
 /// Lends the block table: the chain's blocks in order.
 ///
-/// Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1). Errors: none but those of pointers. NULL: neither.
+/// Ownership: the list is the chain's, until the next call that changes or ends it. Threads: the chain's. O(1).
+/// Errors: none but those of pointers. NULL: neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_chain_ids(
     chain: *const kvb_chain,

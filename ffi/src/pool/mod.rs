@@ -6,6 +6,10 @@ mod config;
 
 mod report;
 
+mod upkeep;
+
+mod elastic;
+
 mod reservation;
 
 mod blocks;
@@ -13,10 +17,6 @@ mod blocks;
 mod chain;
 
 mod branch;
-
-mod upkeep;
-
-mod elastic;
 
 mod audit;
 
