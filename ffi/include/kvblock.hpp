@@ -26,7 +26,10 @@
 #include <kvblock/handle.hpp>
 #include <kvblock/hooks.hpp>
 #include <kvblock/lanes.hpp>
+#include <kvblock/layout.hpp>
+#include <kvblock/leases.hpp>
 #include <kvblock/object.hpp>
+#include <kvblock/plan.hpp>
 #include <kvblock/pool.hpp>
 #include <kvblock/prompt.hpp>
 #include <kvblock/result.hpp>

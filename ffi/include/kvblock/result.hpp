@@ -52,11 +52,17 @@ public:
     Status status() const noexcept { return raw_.status; }
     /** Where it failed, or `KVB_NO_SHARD`. */
     std::uint32_t shard() const noexcept { return raw_.shard; }
+    /** Which of several it is about, where the status says so. */
+    std::uint32_t which() const noexcept { return raw_.which; }
     std::uint64_t needed() const noexcept { return raw_.needed; }
     std::uint64_t available() const noexcept { return raw_.available; }
     std::uint64_t limit() const noexcept { return raw_.limit; }
     /** Blocks that come back by themselves when a fence passes. */
     std::uint64_t quarantined() const noexcept { return raw_.quarantined; }
+    /** The instance of a fleet, or `KVB_NO_INSTANCE`. */
+    std::uint64_t instance() const noexcept { return raw_.instance; }
+    /** Blocks that all instances of a fleet have together. */
+    std::uint64_t sum() const noexcept { return raw_.sum; }
     /** A sentence, with the numbers where there are any. */
     const char* message() const noexcept {
         return raw_.message[0] != '\0' ? raw_.message : kvb_status_message(raw_.status);
@@ -72,6 +78,8 @@ public:
         raw.shard = KVB_NO_SHARD;
         raw.which = 0;
         raw.needed = raw.available = raw.limit = raw.quarantined = 0;
+        raw.instance = KVB_NO_INSTANCE;
+        raw.sum = 0;
         raw.message[0] = '\0';
         return raw;
     }

@@ -6,6 +6,7 @@
 #include <kvblock/admit.hpp>
 #include <kvblock/handle.hpp>
 #include <kvblock/lanes.hpp>
+#include <kvblock/leases.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/pool.hpp>
 #include <kvblock/prompt.hpp>
@@ -43,6 +44,9 @@ class Sequences;
 struct Holder : kvb_holder {
     Holder(const Sequences& seqs) noexcept;
     Holder(const Lanes& lanes) noexcept : kvb_holder{KVB_HOLDER_LANES, 0, lanes.get()} {}
+    Holder(const Leases& leases) noexcept : kvb_holder{KVB_HOLDER_LEASES, 0, leases.get()} {}
+    /** One whose table is gone. */
+    Holder(const Lease& lease) noexcept : kvb_holder{KVB_HOLDER_LEASE, 0, lease.get()} {}
     Holder(const Detached& detached) noexcept : kvb_holder{KVB_HOLDER_DETACHED, 0, detached.get()} {}
 };
 static_assert(sizeof(Holder) == sizeof(kvb_holder));
@@ -53,6 +57,12 @@ struct Victims {
     std::size_t count = 0;
     /** Whether they free what is needed. */
     bool enough = false;
+};
+
+/** Entries of a block table. */
+struct Dirty {
+    std::size_t first = 0;
+    std::size_t count = 0;
 };
 
 /** A registry of sequences over one pool or over all shards. One thread at a time may use it, also for `const` calls. */
@@ -229,6 +239,24 @@ public:
         if (closed) (void)Object::release();
         return closed;
     }
+    /** A table of leases for each shard, which hold at most so many references a shard together. */
+    Result<Leases> leases(std::size_t budget) const noexcept {
+        return detail::plain<Leases>([&](Leases& leases) {
+            kvb_leases* raw = nullptr;
+            const kvb_status status = kvb_seqs_leases_create(get(), budget, &raw);
+            leases.reset(raw);
+            return status;
+        });
+    }
+    /** Holds what is published of a sequence until a deadline, whatever becomes of the sequence. */
+    Result<Lease> pin(Handle seq, Leases& leases, std::uint64_t owner, std::uint64_t deadline) const noexcept {
+        return detail::told<Lease>([&](Lease& lease, kvb_error* error) {
+            kvb_lease* raw = nullptr;
+            const kvb_status status = kvb_seqs_pin(get(), seq, leases.get(), owner, deadline, &raw, error);
+            lease.reset(raw);
+            return status;
+        });
+    }
     /** Takes a sequence out, to be attached to another registry over the same shards. */
     Result<Detached> detach(Handle seq) noexcept {
         return detail::told<Detached>([&](Detached& detached, kvb_error* error) {
@@ -278,12 +306,17 @@ public:
     }
     /** Writes the block tables of a batch to the starts of rows of `stride` entries, and their lengths where these are wanted. */
     Result<void> copy_tables(std::size_t shard, View<const Handle> seqs, View<std::int32_t> rows, std::size_t stride,
-                             View<std::size_t> lengths = {}) const noexcept {
+                             View<std::size_t> lengths = {}) noexcept {
         if (stride != 0 && rows.size() / stride < seqs.size()) return Error::too_short(seqs.size(), rows.size() / stride);
         if (!lengths.empty() && lengths.size() < seqs.size()) return Error::too_short(seqs.size(), lengths.size());
         return detail::told([&](kvb_error* error) {
             return kvb_seqs_copy_tables(get(), shard, seqs.data(), seqs.size(), rows.data(), stride, lengths.data(), error);
         });
+    }
+    /** Entries of a block table that are new or others since it was copied, up to its end. */
+    Result<Dirty> dirty(Handle seq, std::size_t shard = 0) const noexcept {
+        return detail::plain<Dirty>(
+            [&](Dirty& out) { return kvb_seqs_get_dirty(get(), shard, seq, &out.first, &out.count); });
     }
     /** Writes the slots of positions from `first` on; as many as `out` has room for. */
     Result<void> slots(Handle seq, std::size_t first, View<std::int64_t> out, std::size_t shard = 0) const noexcept {

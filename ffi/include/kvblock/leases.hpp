@@ -1,0 +1,84 @@
+/** References for somebody who is no sequence, until a deadline. Part of kvblock.hpp. */
+#ifndef KVBLOCK_LEASES_HPP
+#define KVBLOCK_LEASES_HPP
+
+#include <kvblock.h>
+#include <kvblock/object.hpp>
+#include <kvblock/pool.hpp>
+#include <kvblock/result.hpp>
+#include <kvblock/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kvblock {
+
+using LeasesReport = kvb_leases_report;
+
+/** A handle of a lease. Any thread may use it. */
+class Lease : public Object<kvb_lease, kvb_lease_destroy> {
+public:
+    using Object::Object;
+    /** Whose it is. */
+    std::uint64_t owner() const noexcept { return kvb_lease_owner(get()); }
+    /** When it will be over; 0 if it is. */
+    std::uint64_t deadline() const noexcept { return kvb_lease_deadline(get()); }
+    /** Shards that it holds blocks of. */
+    std::size_t shards() const noexcept { return kvb_lease_shards(get()); }
+    /** Its blocks on one shard, as long as this handle lives. */
+    Result<View<const std::uint32_t>> ids(std::size_t shard = 0) const noexcept {
+        return detail::plain<View<const std::uint32_t>>([&](View<const std::uint32_t>& out) {
+            const std::uint32_t* ids = nullptr;
+            std::size_t count = 0;
+            const kvb_status status = kvb_lease_ids(get(), shard, &ids, &count);
+            out = {ids, count};
+            return status;
+        });
+    }
+    /** Lets it live until a later time. */
+    Result<void> extend(std::uint64_t deadline) const noexcept {
+        return detail::plain(kvb_lease_extend(get(), deadline));
+    }
+    /** Whether it lives; if its end has come it is ended. */
+    Result<void> check(std::uint64_t now) const noexcept { return detail::plain(kvb_lease_check(get(), now)); }
+    /** Ends it now. */
+    Result<void> end() const noexcept { return detail::plain(kvb_lease_end(get())); }
+};
+
+/** A table of leases for each shard. `Sequences::leases` makes them, too. */
+class Leases : public Object<kvb_leases, kvb_leases_destroy> {
+public:
+    using Object::Object;
+    /** A table for one pool, as shard 0. */
+    static Result<Leases> create(PoolRef pool, std::size_t budget) noexcept {
+        return detail::plain<Leases>([&](Leases& leases) {
+            kvb_leases* raw = nullptr;
+            const kvb_status status = kvb_pool_leases_create(pool.get(), budget, &raw);
+            leases.reset(raw);
+            return status;
+        });
+    }
+    /** Another handle of the lease that an owner has. */
+    Result<Lease> lease(std::uint64_t owner) const noexcept {
+        return detail::plain<Lease>([&](Lease& lease) {
+            kvb_lease* raw = nullptr;
+            const kvb_status status = kvb_leases_get(get(), owner, &raw);
+            lease.reset(raw);
+            return status;
+        });
+    }
+    /** Tells the time, and ends what is over; how many ended by it. */
+    Result<std::size_t> tick(std::uint64_t now) noexcept {
+        return detail::plain<std::size_t>([&](std::size_t& ended) { return kvb_leases_tick(get(), now, &ended); });
+    }
+    /** References that live leases hold on a shard. */
+    std::size_t used(std::size_t shard = 0) const noexcept { return kvb_leases_used(get(), shard); }
+    /** The figures on one shard. */
+    Result<LeasesReport> report(std::size_t shard = 0) const noexcept {
+        return detail::sized<LeasesReport>([&](LeasesReport* out) { return kvb_leases_get_report(get(), shard, out); });
+    }
+};
+
+}  // namespace kvblock
+
+#endif  // KVBLOCK_LEASES_HPP
