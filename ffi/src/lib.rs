@@ -56,4 +56,6 @@ pub mod transfer;
 
 pub mod plan;
 
+pub mod metrics;
+
 pub mod holder;
