@@ -84,7 +84,7 @@ impl From<&Event> for kvb_event {
 /// is nothing but its position. `*lost` is how many were lost before or between them, as the ring was lapped: a snapshot makes up for them.
 /// It stops before an event that another thread is still writing; so nothing may come although the stream goes on.
 ///
-/// Threads: any. O(events read and lost), no allocation. Errors: `KVB_ERR_NO_EVENTS`. NULL: `lost`; `out` if `capacity` is 0.
+/// Threads: any. O(events read), no allocation. Errors: `KVB_ERR_NO_EVENTS`. NULL: `lost`; `out` if `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_pool_read_events(
     pool: *const kvb_pool,

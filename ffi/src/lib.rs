@@ -48,6 +48,8 @@ pub mod leases;
 
 pub mod events;
 
+pub mod metrics;
+
 pub mod seqs;
 
 pub mod lanes;

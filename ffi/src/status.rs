@@ -39,6 +39,9 @@ pub const KVB_ERR_WRONG_POOL: kvb_status = 107;
 /// It is in use.
 pub const KVB_ERR_IN_USE: kvb_status = 108;
 
+/// A text is not UTF-8.
+pub const KVB_ERR_UTF8: kvb_status = 109;
+
 // --- What cannot be had
 
 /// The host has no memory for bookkeeping.
@@ -155,6 +158,20 @@ pub const KVB_ERR_IN_PROGRESS: kvb_status = 504;
 /// The pool keeps no events.
 pub const KVB_ERR_NO_EVENTS: kvb_status = 505;
 
+// --- Metrics
+
+/// No name of a label: a letter or `_`, then letters, digits and `_`.
+pub const KVB_ERR_LABEL_NAME: kvb_status = 510;
+
+/// A name that Prometheus or the library keeps to itself.
+pub const KVB_ERR_LABEL_RESERVED: kvb_status = 511;
+
+/// A label is given twice.
+pub const KVB_ERR_LABEL_REPEATED: kvb_status = 512;
+
+/// Another report of this kind has the same labels.
+pub const KVB_ERR_LABELS_TAKEN: kvb_status = 513;
+
 // --- Leases
 
 /// The lease is over, or the owner has none: its blocks may hold something else by now.
@@ -251,6 +268,7 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_LENGTH_MISMATCH, c"KVB_ERR_LENGTH_MISMATCH", c"tokens, extra keys or chain keys are not as many as the call needs"),
     (KVB_ERR_WRONG_POOL, c"KVB_ERR_WRONG_POOL", c"an object is of another pool, or not one for each shard"),
     (KVB_ERR_IN_USE, c"KVB_ERR_IN_USE", c"it is in use"),
+    (KVB_ERR_UTF8, c"KVB_ERR_UTF8", c"a text is not UTF-8"),
     (KVB_ERR_NO_MEMORY, c"KVB_ERR_NO_MEMORY", c"the host has no memory for bookkeeping"),
     (KVB_ERR_NEVER_FITS, c"KVB_ERR_NEVER_FITS", c"more blocks than the shard has: waiting cannot help"),
     (KVB_ERR_SHORTFALL, c"KVB_ERR_SHORTFALL", c"not enough blocks now: wait, preempt, or end a request"),
@@ -287,6 +305,10 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_NOTHING_LEFT, c"KVB_ERR_NOTHING_LEFT", c"no block would be left online"),
     (KVB_ERR_IN_PROGRESS, c"KVB_ERR_IN_PROGRESS", c"another thread is growing or shrinking it"),
     (KVB_ERR_NO_EVENTS, c"KVB_ERR_NO_EVENTS", c"the pool keeps no events"),
+    (KVB_ERR_LABEL_NAME, c"KVB_ERR_LABEL_NAME", c"no name of a label: a letter or _, then letters, digits and _"),
+    (KVB_ERR_LABEL_RESERVED, c"KVB_ERR_LABEL_RESERVED", c"a name that Prometheus or the library keeps to itself"),
+    (KVB_ERR_LABEL_REPEATED, c"KVB_ERR_LABEL_REPEATED", c"a label is given twice"),
+    (KVB_ERR_LABELS_TAKEN, c"KVB_ERR_LABELS_TAKEN", c"another report of this kind has the same labels"),
     (KVB_ERR_LEASE_ENDED, c"KVB_ERR_LEASE_ENDED", c"the lease is over, or the owner has none: its blocks may hold something else by now"),
     (KVB_ERR_OWNER_TAKEN, c"KVB_ERR_OWNER_TAKEN", c"the owner has a lease already"),
     (KVB_ERR_ALREADY_OVER, c"KVB_ERR_ALREADY_OVER", c"the deadline has passed already"),

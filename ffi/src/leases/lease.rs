@@ -44,7 +44,8 @@ impl kvb_lease {
 
     /// Does something on every shard; if it is over on one, ends it on all.
     fn on_all<E>(&self, each: impl Fn(&Lease) -> Result<(), E>) -> Result<(), Argument> {
-        if self.deadline().is_some() && self.inner.iter().all(|lease| each(lease).is_ok()) {
+        let lives = |all, lease: &Lease| each(lease).is_ok() && all;
+        if self.inner.iter().fold(true, lives) {
             return Ok(());
         }
         self.end();
