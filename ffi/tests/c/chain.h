@@ -60,7 +60,7 @@ static inline kvb_reservation *make_reservation(const kvb_pool *pool, size_t blo
 /* Publishes blocks of 4 positions with the tokens from `first` on. */
 static inline kvb_published publish(kvb_chain *chain, kvb_worker *worker, size_t blocks, uint32_t first,
                                     kvb_reservation *pay) {
-    uint32_t tokens[64];
+    uint32_t tokens[256];
     CHECK(4 * blocks <= LENGTH(tokens));
     count_up(tokens, 4 * blocks, first);
     const kvb_contents contents = {tokens, 4 * blocks, NULL, 0, NULL, 0};
