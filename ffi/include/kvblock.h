@@ -1458,6 +1458,15 @@ kvb_status kvb_lease_ids(const kvb_lease *lease,
                          size_t *count);
 
 /**
+ * References that it holds on one shard while it lives, and takes of the budget: on the blocks of the table, on the findable copy of each
+ * duplicate, and on the head that the chain was split from. 0 if there is no such shard.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_lease_references(const kvb_lease *lease,
+                            size_t shard);
+
+/**
  * Lets it live until a later time. If it would live longer anyway it stays as it is. Until its end is noticed it can be extended.
  *
  * Threads: any. O(shards). Errors: `KVB_ERR_LEASE_ENDED`, too late. NULL: `KVB_ERR_NULL`.

@@ -45,8 +45,8 @@ impl Of<'_> {
     }
 }
 
-/// A value that borrows a pool, beside a handle that keeps this pool. The lifetime within is a white lie, which does not get out: callers
-/// meet the value under a lifetime that they know nothing of, or no longer than the handle's.
+/// A value that borrows a pool, beside a handle that keeps this pool. The lifetime within is longer than it is true, which does not get
+/// out: callers meet the value under a lifetime that they know nothing of, or no longer than the handle's.
 ///
 /// What is borrowed is not the `BlockPool` but what all handles of a pool share on the heap: `kvblock` stores a reference to that in
 /// these three types and nothing else (`Reservation::new(&self.core, ..)` and the like, where `core` is counted). So the pool's handle may

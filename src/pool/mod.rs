@@ -116,6 +116,7 @@ use crate::sync::Ordering::Acquire;
 /// assert_eq!(promise.len(), 3, "hits on held blocks are free");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// What borrows a pool refers to the shared core and not to the handle that it was made of: `ffi/src/held.rs` relies on that.
 #[derive(Clone, Debug)]
 pub struct BlockPool {
     pub(crate) core: Shared<Core>,

@@ -114,6 +114,18 @@ pub unsafe extern "C" fn kvb_lease_ids(
     })
 }
 
+/// References that it holds on one shard while it lives, and takes of the budget: on the blocks of the table, on the findable copy of each
+/// duplicate, and on the head that the chain was split from. 0 if there is no such shard.
+///
+/// Threads: any. O(1). NULL: 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kvb_lease_references(lease: *const kvb_lease, shard: usize) -> usize {
+    // SAFETY: the head of the header says what pointers must be.
+    let lease = unsafe { lease.as_ref() };
+    let it = lease.and_then(|lease| lease.inner.get(shard));
+    it.map_or(0, Lease::references)
+}
+
 /// Lets it live until a later time. If it would live longer anyway it stays as it is. Until its end is noticed it can be extended.
 ///
 /// Threads: any. O(shards). Errors: `KVB_ERR_LEASE_ENDED`, too late. NULL: `KVB_ERR_NULL`.

@@ -40,6 +40,8 @@ static void a_lease_holds_blocks_until_its_deadline(void) {
     CHECK_EQ(kvb_lease_owner(lease), 5);
     CHECK_EQ(kvb_lease_deadline(lease), 100);
     CHECK_EQ(kvb_lease_shards(lease), 1);
+    CHECK_EQ(kvb_lease_references(lease, 0), 3);
+    CHECK_EQ(kvb_lease_references(lease, 1), 0);
     const uint32_t *ids;
     size_t count;
     CHECK_OK(kvb_lease_ids(lease, 0, &ids, &count));
@@ -134,6 +136,36 @@ static void a_lease_that_is_not_granted_holds_nothing(void) {
     kvb_leases_destroy(elsewhere);
     kvb_worker_destroy(worker);
     kvb_pool_destroy(other);
+    kvb_pool_destroy(pool);
+}
+
+static void a_lease_of_duplicates_holds_both_copies(void) {
+    kvb_pool *pool = make_pool(7, 16, 0, 4);
+    kvb_worker *worker = make_worker(pool);
+    kvb_leases *leases = make_leases(pool, 6);
+    kvb_chain *first = make_chain(pool, worker, 2, 2, 1), *second = make_chain(pool, worker, 3, 2, 1), *tail = NULL;
+    kvb_lease *lease = NULL, *rest = NULL;
+    CHECK_OK(kvb_leases_grant(leases, second, 1, 9, &lease, NULL));
+    CHECK_EQ(kvb_lease_references(lease, 0), 5);
+    CHECK_OK(kvb_lease_end(lease));
+
+    /* That of a tail holds the head, too. */
+    CHECK_OK(kvb_chain_split_off(first, 1, &tail, NULL));
+    CHECK_OK(kvb_leases_keep(leases, tail, 1, 9, &rest, NULL));
+    CHECK_EQ(kvb_lease_references(rest, 0), 2);
+    const uint32_t *ids;
+    size_t count;
+    CHECK_OK(kvb_lease_ids(rest, 0, &ids, &count));
+    CHECK_IDS(ids, count, 1);
+    kvb_chain_destroy(first);
+    kvb_chain_destroy(second);
+    CHECK_POOL(pool, 14, 0, 2, 0, 0);
+    CHECK_EQ(tick(leases, 9), 1);
+    CHECK_POOL(pool, 14, 2, 0, 0, 0);
+    kvb_lease_destroy(rest);
+    kvb_lease_destroy(lease);
+    kvb_leases_destroy(leases);
+    kvb_worker_destroy(worker);
     kvb_pool_destroy(pool);
 }
 
@@ -246,7 +278,7 @@ static void null_is_an_error(void) {
     CHECK_STATUS(kvb_lease_check(NULL, 1), KVB_ERR_NULL);
     CHECK_STATUS(kvb_lease_end(NULL), KVB_ERR_NULL);
     CHECK_EQ(kvb_lease_owner(NULL) + kvb_lease_deadline(NULL) + kvb_lease_shards(NULL), 0);
-    CHECK_EQ(kvb_leases_used(NULL, 0), 0);
+    CHECK_EQ(kvb_lease_references(NULL, 0) + kvb_leases_used(NULL, 0), 0);
     kvb_lease_destroy(NULL);
     kvb_leases_destroy(NULL);
     kvb_leases_destroy(leases);
@@ -256,6 +288,7 @@ static void null_is_an_error(void) {
 int main(void) {
     a_lease_holds_blocks_until_its_deadline();
     a_lease_that_is_not_granted_holds_nothing();
+    a_lease_of_duplicates_holds_both_copies();
     a_pin_is_on_all_shards_or_on_none();
     null_is_an_error();
     return 0;
