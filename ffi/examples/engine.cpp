@@ -32,7 +32,8 @@ kvblock::Prompt Engine::prompt_of(const Sequence& sequence) {
         const std::string name = "tenant " + std::to_string(tenant);
         space = must(kvblock::Namespace::create(kvblock::NamespaceParts().domain(name)), "namespace");
     }
-    return kvblock::Prompt(sequence.tokens).space(space);
+    kvblock::Prompt prompt(sequence.tokens);
+    return settings_.fault == Fault::no_namespace ? prompt : prompt.space(space);
 }
 
 kvblock::Admit Engine::request_of(const Sequence& sequence) {
@@ -101,7 +102,10 @@ Engine::Shortage Engine::decode(const std::vector<SequencePtr>& batch) {
     const auto failures = step_.failures();
 
     for (const auto block : lists.fresh) memory_.poison(block);
-    next_.copies.insert(next_.copies.end(), lists.copies.begin(), lists.copies.end());
+    for (auto copy : lists.copies) {
+        if (settings_.fault == Fault::no_copy) copy.positions = 0;
+        next_.copies.push_back(copy);
+    }
     copies_ += lists.copies.size();
     for (const auto& change : lists.changes) {
         auto& table = batch[change.index]->table;
@@ -200,15 +204,19 @@ void Engine::leave(const SequencePtr& sequence, const char* when) {
     it.appended = it.launched = it.told = it.computed = 0;
 }
 
+std::uint64_t Engine::fence_of(const Sequence& sequence) const {
+    return settings_.fault == Fault::no_fence ? 0 : sequence.fence;
+}
+
 void Engine::end(const SequencePtr& sequence) {
     leave(sequence, "its end");
-    must(registry_.release_after(sequence->handle, lanes_, sequence->fence), "release_after");
+    must(registry_.release_after(sequence->handle, lanes_, fence_of(*sequence)), "release_after");
 }
 
 void Engine::preempt(const SequencePtr& sequence) {
     leave(sequence, "its preemption");
     sequence->was_preempted = true;
-    must(registry_.preempt_after(sequence->handle, lanes_, sequence->fence), "preempt_after");
+    must(registry_.preempt_after(sequence->handle, lanes_, fence_of(*sequence)), "preempt_after");
 }
 
 bool Engine::launch() {
@@ -231,7 +239,7 @@ std::vector<Engine::Result> Engine::complete() {
         --it.under_way;
         if (it.ended) continue;
         const auto end = work.first + work.count;
-        if (it.running) it.computed = end;
+        if (it.running) it.computed = settings_.fault == Fault::early ? it.appended : end;
         results.push_back({work.sequence, end == it.tokens.size(), work.last});
     }
     return results;
@@ -251,7 +259,8 @@ void Engine::advance(const std::vector<Result>& results) {
 }
 
 void Engine::adopt_duplicates(const SequencePtr& sequence) {
-    const auto blocks = must(registry_.adopt_duplicates_after(sequence->handle, lanes_, sequence->fence), "adopt_duplicates");
+    const auto blocks =
+        must(registry_.adopt_duplicates_after(sequence->handle, lanes_, fence_of(*sequence)), "adopt_duplicates");
     if (blocks == 0) return;
     adopted_ += blocks;
     read_table(*sequence);

@@ -15,6 +15,19 @@
 
 using SequencePtr = std::shared_ptr<Sequence>;
 
+// A mistake that is made on purpose, to see that it is caught.
+enum class Fault {
+    none,
+    // What is released comes back although the step under way still writes to it.
+    no_fence,
+    // Copies are said to be made, and are not.
+    no_copy,
+    // Tenants share a namespace.
+    no_namespace,
+    // A prompt is said to be written when its first chunk is.
+    early,
+};
+
 class Engine {
   public:
     struct Settings {
@@ -23,6 +36,7 @@ class Engine {
         // Blocks set aside for requests that ask for growth ahead.
         std::size_t ahead;
         std::chrono::microseconds step_time;
+        Fault fault;
     };
 
     Engine(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory);
@@ -86,6 +100,8 @@ class Engine {
     kvblock::Prompt prompt_of(const Sequence& sequence);
     kvblock::Admit request_of(const Sequence& sequence);
     void read_table(Sequence& sequence);
+    // Up to where the device must have come before the sequence's blocks may be given to others.
+    std::uint64_t fence_of(const Sequence& sequence) const;
     void add_work(const SequencePtr& sequence, std::size_t first, std::size_t count, bool drawn);
     std::int64_t slot(const Sequence& sequence, std::size_t position) const;
 

@@ -129,6 +129,7 @@ void Scheduler::do_submit(const std::shared_ptr<Connection>& from, const protoco
 }
 
 void Scheduler::do_cancel(const std::shared_ptr<Connection>& from, std::uint64_t id) {
+    answered_.push_back(from);
     const auto found = requests_.find({from->number(), id});
     if (found == requests_.end()) {
         say(from, protocol::line(protocol::Unknown{id}));

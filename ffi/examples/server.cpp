@@ -3,12 +3,16 @@
 // The main thread serves the sockets; one or two scheduler threads run the model. See README.md for what it shows.
 #include <kvblock.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <variant>
+#include <vector>
 
 #include "connections.hpp"
 #include "kv_memory.hpp"
@@ -31,6 +35,7 @@ struct Settings {
     std::uint64_t ahead = 2;
     std::uint64_t schedulers = 1;
     std::uint64_t step_us = 0;
+    std::uint64_t fault = 0;
 };
 
 Settings read_settings(int argc, char** argv) {
@@ -45,6 +50,7 @@ Settings read_settings(int argc, char** argv) {
     options.number("ahead", it.ahead, 1, 64, "blocks set aside for growth=ahead");
     options.number("schedulers", it.schedulers, 1, 8, "scheduler threads that share the pool");
     options.number("step-us", it.step_us, 0, 1000000, "microseconds that a step takes, at least");
+    options.choice("fault", it.fault, {"none", "no-fence", "no-copy", "no-namespace", "early"}, "a mistake to be caught");
     options.read(argc, argv);
     if (it.watermark >= it.blocks) {
         std::fputs("server: --watermark leaves no block: it is below --blocks (see --help)\n", stderr);
@@ -74,7 +80,8 @@ class Schedulers {
   public:
     Schedulers(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory) {
         const Engine::Settings engine{settings.sequences, settings.watermark, settings.ahead,
-                                      std::chrono::microseconds(settings.step_us)};
+                                      std::chrono::microseconds(settings.step_us),
+                                      static_cast<Fault>(settings.fault)};
         for (std::uint64_t i = 0; i < settings.schedulers; ++i) {
             all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, i > 0}, memory));
         }
@@ -95,6 +102,7 @@ class Schedulers {
             client->opened();
             scheduler_of(submit->id).submit(client, *submit);
         } else if (const auto* cancel = std::get_if<protocol::Cancel>(&command)) {
+            client->opened();
             scheduler_of(cancel->id).cancel(client, cancel->id);
         } else if (std::holds_alternative<protocol::Report>(command)) {
             client->opened();
