@@ -183,8 +183,11 @@ void under_load(const std::vector<std::string>& arguments) {
 void on_sigterm() {
     const Directory directory;
     Server server(directory, {"--blocks", "512", "--step-us", "1000", "--schedulers", "2"});
-    Process load({program_load, "--socket", server.socket(), "--requests", "1000000", "--depth", "64"});
+    Process load({program_load, "--socket", server.socket(), "--requests", "1000000", "--clients", "1",
+                  "--depth", "256"});
     Talk talk(server);
+    while (figure(talk.report(), "requests") < 100) {
+    }
     talk.say(protocol::line(long_request(4000)));
     talk.hears("admitted 1 ");
     for (int i = 0; i < 10; ++i) talk.hears("tokens 1 0 ");
