@@ -22,19 +22,16 @@ fn directory(test: &str) -> PathBuf {
     directory
 }
 
-/// Compiles a C99 program with all warnings as errors, runs it, and gives what it writes.
+/// Compiles a C99 or C++17 program with all warnings as errors, runs it, and gives what it writes.
 fn compile_and_run(source: &Path, directory: &Path) -> String {
     let program = directory.join("program");
+    let (compiler, standard) = match source.extension() {
+        Some(cpp) if cpp == "cpp" => ("c++", "-std=c++17"),
+        _ => ("cc", "-std=c99"),
+    };
     support::run(
-        Command::new("cc")
-            .args([
-                "-std=c99",
-                "-Wall",
-                "-Wextra",
-                "-Wpedantic",
-                "-Werror",
-                "-g",
-            ])
+        Command::new(compiler)
+            .args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"])
             .arg("-I")
             .arg(support::package().join("include"))
             .arg(source)
@@ -76,4 +73,41 @@ fn every_status_of_the_header_is_known_to_the_library_by_its_name() {
     let source = directory.join("status.c");
     std::fs::write(&source, code).expect("a C source");
     assert_eq!(compile_and_run(&source, &directory), "");
+}
+
+/// The section of the repository's README for C and C++.
+fn section_for_c() -> String {
+    let path = support::package().join("../README.md");
+    let readme = std::fs::read_to_string(path).expect("the README of the repository");
+    let heading = "## From C and C++\n";
+    let (_, section) = readme.split_once(heading).expect("a section for C");
+    let (section, _) = section.split_once("\n## ").unwrap_or((section, ""));
+    section.to_owned()
+}
+
+/// The first block of a language in a text, and what comes after it.
+fn block<'a>(text: &'a str, language: &str) -> (&'a str, &'a str) {
+    let start = format!("```{language}\n");
+    let (_, rest) = text.split_once(&start).expect("a block of this language");
+    rest.split_once("```\n").expect("the end of the block")
+}
+
+#[test]
+fn program_of_the_readme_writes_what_the_readme_says() {
+    let section = section_for_c();
+    let (program, rest) = block(&section, "c");
+    let (expected, _) = block(rest, "");
+    let directory = directory("readme_c");
+    let source = directory.join("readme.c");
+    std::fs::write(&source, program).expect("a C source");
+    assert_eq!(compile_and_run(&source, &directory), expected);
+}
+
+#[test]
+fn cpp_program_of_the_readme_runs() {
+    let section = section_for_c();
+    let directory = directory("readme_cpp");
+    let source = directory.join("readme.cpp");
+    std::fs::write(&source, block(&section, "cpp").0).expect("a C++ source");
+    assert_eq!(compile_and_run(&source, &directory), "writes slot 10\n");
 }
