@@ -68,7 +68,7 @@ Outcome Client::run(const std::string& path, std::uint64_t requests, std::uint64
     if (outcome_.wrong.empty() && !outcome_.is_cut_off && send("quit\n")) {
         while (receive()) {
         }
-        // A late answer to a cancel may come, and nothing else.
+        // A cancel of what had just ended may be answered then, and nothing else.
         while (lines_.next(line_)) take(line_);
     }
     ::close(socket_);

@@ -4,7 +4,7 @@
 // overwritten by it, unless the release waits for the step's fence.
 #pragma once
 
-#include <kvblock.h>
+#include <kvblock.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Work {
 
 struct Launch {
     std::uint64_t fence = 0;
-    std::vector<kvb_copy> copies;
+    std::vector<kvblock::Copy> copies;
     std::vector<std::int64_t> slots;
     std::vector<Work> work;
 };

@@ -5,16 +5,9 @@
 #include <cstdlib>
 #include <utility>
 
-namespace {
+#include "must.hpp"
 
-constexpr uint32_t growth_of(protocol::Growth growth) {
-    switch (growth) {
-        case protocol::Growth::cap: return KVB_GROWTH_CAP;
-        case protocol::Growth::ahead: return KVB_GROWTH_AHEAD;
-        case protocol::Growth::on_demand: break;
-    }
-    return KVB_GROWTH_ON_DEMAND;
-}
+namespace {
 
 // The last token of an answer is not put in.
 std::size_t positions_to_come(const Sequence& sequence) {
@@ -23,83 +16,64 @@ std::size_t positions_to_come(const Sequence& sequence) {
 
 }  // namespace
 
-Engine::Engine(const kvb_pool* pool, const Settings& settings, KvMemory& memory)
+Engine::Engine(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory)
     : pool_(pool), settings_(settings), memory_(memory), device_(memory, settings.step_time) {
-    auto config = sized<kvb_seqs_config>();
-    config.max_sequences = settings.sequences;
-    config.watermark = settings.watermark;
-    config.positions = 1024;
-    kvb_seqs* seqs = nullptr;
-    must(kvb_seqs_create(&pool, 1, &config, &seqs, nullptr), "kvb_seqs_create");
-    seqs_.reset(seqs);
-    kvb_lanes* lanes = nullptr;
-    must(kvb_seqs_lanes_create(seqs, &lanes), "kvb_seqs_lanes_create");
-    lanes_.reset(lanes);
-    kvb_step* step = nullptr;
-    must(kvb_step_create(seqs, settings.sequences, settings.sequences, &step), "kvb_step_create");
-    step_.reset(step);
+    auto config = kvblock::SequencesConfig(settings.sequences).watermark(settings.watermark).positions(1024);
+    registry_ = must(kvblock::Sequences::create(pool, config), "create");
+    lanes_ = must(registry_.lanes(), "lanes");
+    step_ = must(registry_.make_step(settings.sequences, settings.sequences), "make_step");
     next_.fence = 1;
 }
 
-const kvb_namespace* Engine::space_of(std::uint64_t tenant) {
-    Namespace& space = spaces_[tenant];
+kvblock::Prompt Engine::prompt_of(const Sequence& sequence) {
+    const auto tenant = sequence.request->submit.tenant;
+    auto& space = spaces_[tenant];
     if (!space) {
         const std::string name = "tenant " + std::to_string(tenant);
-        auto parts = sized<kvb_namespace_parts>();
-        parts.domain = reinterpret_cast<const unsigned char*>(name.data());
-        parts.domain_size = name.size();
-        kvb_namespace* made = nullptr;
-        must(kvb_namespace_create(&parts, &made), "kvb_namespace_create");
-        space.reset(made);
+        space = must(kvblock::Namespace::create(kvblock::NamespaceParts().domain(name)), "namespace");
     }
-    return space.get();
+    kvblock::Prompt prompt(sequence.tokens);
+    return settings_.fault == Fault::no_namespace ? prompt : prompt.space(space);
 }
 
-kvb_admit Engine::request_of(const Sequence& sequence) {
+kvblock::Admit Engine::request_of(const Sequence& sequence) {
     const auto& request = *sequence.request;
-    auto admit = sized<kvb_admit>();
-    admit.flags = sequence.was_preempted ? KVB_ADMIT_RETURNING : 0;
-    admit.prompt.space = space_of(request.submit.tenant);
-    admit.prompt.tokens = sequence.tokens.data();
-    admit.prompt.token_count = sequence.tokens.size();
-    admit.growth = growth_of(request.submit.growth);
-    if (admit.growth == KVB_GROWTH_CAP) admit.growth_amount = positions_to_come(sequence);
-    if (admit.growth == KVB_GROWTH_AHEAD) admit.growth_amount = settings_.ahead;
-    admit.label = request.label;
+    auto admit = kvblock::Admit(prompt_of(sequence)).label(request.label);
+    if (sequence.was_preempted) admit.returning();
+    switch (request.submit.growth) {
+        case protocol::Growth::cap: return admit.cap(positions_to_come(sequence));
+        case protocol::Growth::ahead: return admit.ahead(settings_.ahead);
+        case protocol::Growth::on_demand: break;
+    }
     return admit;
 }
 
 bool Engine::could_ever_run(const Sequence& sequence, std::string& why) {
-    auto admit = request_of(sequence);
-    auto error = sized<kvb_error>();
-    // As it is to be admitted, and as large as it can become.
-    if (kvb_seqs_check(seqs_.get(), &admit, nullptr, &error) != KVB_ERR_NEVER_FITS) {
-        const auto ahead = admit.growth == KVB_GROWTH_AHEAD ? settings_.ahead * memory_.block_size() : 0;
-        admit.growth = KVB_GROWTH_CAP;
-        admit.growth_amount = positions_to_come(sequence) + ahead;
-        if (kvb_seqs_check(seqs_.get(), &admit, nullptr, &error) != KVB_ERR_NEVER_FITS) return true;
-    }
-    why = error.message;
+    const bool is_ahead = sequence.request->submit.growth == protocol::Growth::ahead;
+    const auto set_aside = is_ahead ? settings_.ahead * memory_.block_size() : 0;
+    // As large as it can become.
+    const auto largest = kvblock::Admit(prompt_of(sequence)).cap(positions_to_come(sequence) + set_aside);
+    const auto checked = registry_.check(largest);
+    if (checked.status() != KVB_ERR_NEVER_FITS) return true;
+    why = checked.error().message();
     return false;
 }
 
 Engine::Admission Engine::admit(const SequencePtr& sequence, std::size_t& hit, std::string& why) {
-    const auto admit = request_of(*sequence);
-    kvb_admitted admitted{};
-    auto error = sized<kvb_error>();
-    const auto status = kvb_seqs_admit(seqs_.get(), &admit, &admitted, &error);
+    const auto admitted = registry_.admit(request_of(*sequence));
+    const auto status = admitted.status();
     if (status == KVB_ERR_SHORTFALL || status == KVB_ERR_TOO_MANY_SEQUENCES) return Admission::later;
-    if (status != KVB_OK) {
-        why = error.message;
+    if (!admitted) {
+        why = admitted.error().message();
         return Admission::never;
     }
     auto& it = *sequence;
     it.running = true;
-    it.handle = admitted.seq;
+    it.handle = admitted.value().seq;
     it.appended = it.told = it.tokens.size();
-    it.launched = it.computed = hit = admitted.hit;
+    it.launched = it.computed = hit = admitted.value().hit;
     read_table(it);
-    const auto fresh = static_cast<std::ptrdiff_t>(admitted.fresh);
+    const auto fresh = static_cast<std::ptrdiff_t>(admitted.value().fresh);
     std::for_each(it.table.end() - fresh, it.table.end(),
                   [&](int32_t block) { memory_.poison(static_cast<std::uint32_t>(block)); });
     check({sequence, it.was_preempted ? "what was found at its return" : "what was found of its prompt", it.table, hit});
@@ -107,10 +81,8 @@ Engine::Admission Engine::admit(const SequencePtr& sequence, std::size_t& hit, s
 }
 
 void Engine::read_table(Sequence& sequence) {
-    const int32_t* table = nullptr;
-    std::size_t count = 0;
-    must(kvb_seqs_get_table(seqs_.get(), 0, sequence.handle, &table, &count), "kvb_seqs_get_table");
-    sequence.table.assign(table, table + count);
+    const auto table = must(registry_.table(sequence.handle), "table");
+    sequence.table.assign(table.begin(), table.end());
 }
 
 std::int64_t Engine::slot(const Sequence& sequence, std::size_t position) const {
@@ -121,23 +93,21 @@ std::int64_t Engine::slot(const Sequence& sequence, std::size_t position) const 
 Engine::Shortage Engine::decode(const std::vector<SequencePtr>& batch) {
     Shortage shortage;
     if (batch.empty()) return shortage;
-    std::vector<kvb_append> appends;
+    std::vector<kvblock::Append> appends;
     appends.reserve(batch.size());
     for (const auto& it : batch) appends.push_back({it->handle, 1});
-    const auto status = kvb_seqs_step(seqs_.get(), appends.data(), appends.size(), step_.get());
-    if (status != KVB_ERR_PARTIAL) must(status, "kvb_seqs_step");
+    const auto done = registry_.step(appends, step_);
+    if (done.status() != KVB_ERR_PARTIAL) must(done, "step");
+    const auto lists = must(step_.lists(), "lists");
+    const auto failures = step_.failures();
 
-    kvb_step_lists lists{};
-    must(kvb_step_get(step_.get(), 0, &lists), "kvb_step_get");
-    const kvb_failure* failures = nullptr;
-    std::size_t failure_count = 0;
-    must(kvb_step_failures(step_.get(), &failures, &failure_count), "kvb_step_failures");
-
-    std::for_each(lists.fresh, lists.fresh + lists.fresh_count, [&](uint32_t block) { memory_.poison(block); });
-    next_.copies.insert(next_.copies.end(), lists.copies, lists.copies + lists.copy_count);
-    copies_ += lists.copy_count;
-    for (std::size_t i = 0; i < lists.change_count; ++i) {
-        const auto& change = lists.changes[i];
+    for (const auto block : lists.fresh) memory_.poison(block);
+    for (auto copy : lists.copies) {
+        if (settings_.fault == Fault::no_copy) copy.positions = 0;
+        next_.copies.push_back(copy);
+    }
+    copies_ += lists.copies.size();
+    for (const auto& change : lists.changes) {
         auto& table = batch[change.index]->table;
         if (table.size() <= change.entry) table.resize(change.entry + 1, -1);
         table[change.entry] = static_cast<int32_t>(change.block);
@@ -146,9 +116,9 @@ Engine::Shortage Engine::decode(const std::vector<SequencePtr>& batch) {
     std::size_t failed = 0;
     std::size_t slots = 0;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-        if (failed < failure_count && failures[failed].index == i) {
+        if (failed < failures.size() && failures[failed].index == i) {
             const auto& failure = failures[failed++];
-            if (failure.status != KVB_ERR_SHORTFALL) must(failure.status, "kvb_seqs_step");
+            if (failure.status != KVB_ERR_SHORTFALL) must<void>(kvblock::Error(failure.status), "step");
             shortage.sequences.push_back(batch[i]);
             shortage.needed += failure.needed;
             continue;
@@ -171,8 +141,7 @@ void Engine::prefill(const SequencePtr& sequence, std::size_t count) {
 void Engine::add_work(const SequencePtr& sequence, std::size_t first, std::size_t count, bool drawn) {
     const auto at = next_.slots.size();
     next_.slots.resize(at + count);
-    must(kvb_seqs_get_slots(seqs_.get(), 0, sequence->handle, first, count, next_.slots.data() + at, nullptr),
-         "kvb_seqs_get_slots");
+    must(registry_.slots(sequence->handle, first, {next_.slots.data() + at, count}), "slots");
     const auto predecessor = first == 0 ? -1 : slot(*sequence, first - 1);
     next_.work.push_back({sequence, first, at, count, predecessor, drawn, 0});
     sequence->launched = first + count;
@@ -181,27 +150,23 @@ void Engine::add_work(const SequencePtr& sequence, std::size_t first, std::size_
 }
 
 std::vector<SequencePtr> Engine::victims(const std::vector<SequencePtr>& order, std::size_t blocks, bool& enough) {
-    std::vector<kvb_handle> handles;
+    std::vector<kvblock::Handle> handles;
     for (const auto& it : order) handles.push_back(it->handle);
-    std::vector<kvb_handle> chosen(handles.size());
-    std::size_t count = 0;
-    std::uint32_t is_enough = 0;
-    must(kvb_seqs_select_victims(seqs_.get(), handles.data(), handles.size(), &blocks, 1, chosen.data(), &count, &is_enough,
-                                 nullptr),
-         "kvb_seqs_select_victims");
-    enough = is_enough != 0;
+    std::vector<kvblock::Handle> chosen(handles.size());
+    const auto victims = must(registry_.select_victims(handles, kvblock::one(blocks), chosen), "select_victims");
+    enough = victims.enough;
     std::vector<SequencePtr> found;
-    for (std::size_t i = 0; i < count; ++i) {
-        found.push_back(*std::find_if(order.begin(), order.end(),
-                                      [&](const SequencePtr& it) { return it->handle.bits == chosen[i].bits; }));
+    for (std::size_t i = 0; i < victims.count; ++i) {
+        const auto is_chosen = [&](const SequencePtr& it) { return it->handle == chosen[i]; };
+        found.push_back(*std::find_if(order.begin(), order.end(), is_chosen));
     }
     return found;
 }
 
 std::vector<SequencePtr> Engine::fork(const SequencePtr& parent, std::uint64_t count) {
-    std::vector<kvb_handle> handles(count);
+    std::vector<kvblock::Handle> handles(count);
     std::vector<SequencePtr> children;
-    if (kvb_seqs_fork(seqs_.get(), parent->handle, handles.data(), handles.size(), nullptr) != KVB_OK) return children;
+    if (!registry_.fork(parent->handle, handles)) return children;
     for (const auto handle : handles) {
         // It has the parent's table and its place in it.
         children.push_back(std::make_shared<Sequence>(*parent));
@@ -221,10 +186,8 @@ void Engine::check(const Check& check) const {
 
 void Engine::leave(const SequencePtr& sequence, const char* when) {
     auto& it = *sequence;
-    const int32_t* table = nullptr;
-    std::size_t count = 0;
-    must(kvb_seqs_get_table(seqs_.get(), 0, it.handle, &table, &count), "kvb_seqs_get_table");
-    if (!std::equal(it.table.begin(), it.table.end(), table, table + count)) {
+    const auto table = must(registry_.table(it.handle), "table");
+    if (!std::equal(it.table.begin(), it.table.end(), table.begin(), table.end())) {
         std::fprintf(stderr, "server: request %llu: its table is not what steps told\n",
                      static_cast<unsigned long long>(it.request->label));
         std::_Exit(3);
@@ -241,17 +204,19 @@ void Engine::leave(const SequencePtr& sequence, const char* when) {
     it.appended = it.launched = it.told = it.computed = 0;
 }
 
+std::uint64_t Engine::fence_of(const Sequence& sequence) const {
+    return settings_.fault == Fault::no_fence ? 0 : sequence.fence;
+}
+
 void Engine::end(const SequencePtr& sequence) {
     leave(sequence, "its end");
-    must(kvb_seqs_release_after(seqs_.get(), sequence->handle, lanes_.get(), sequence->fence, nullptr),
-         "kvb_seqs_release_after");
+    must(registry_.release_after(sequence->handle, lanes_, fence_of(*sequence)), "release_after");
 }
 
 void Engine::preempt(const SequencePtr& sequence) {
     leave(sequence, "its preemption");
     sequence->was_preempted = true;
-    must(kvb_seqs_preempt_after(seqs_.get(), sequence->handle, lanes_.get(), sequence->fence, nullptr),
-         "kvb_seqs_preempt_after");
+    must(registry_.preempt_after(sequence->handle, lanes_, fence_of(*sequence)), "preempt_after");
 }
 
 bool Engine::launch() {
@@ -266,40 +231,39 @@ std::vector<Engine::Result> Engine::complete() {
     const auto step = device_.complete();
     passed_ = step.fence;
     for (auto it = checks_.begin(); it != checks_.end() && it->first <= passed_; it = checks_.erase(it)) check(it->second);
-    must(kvb_seqs_copied(seqs_.get(), 0, step.copies.data(), step.copies.size()), "kvb_seqs_copied");
-    must(kvb_lanes_complete(lanes_.get(), 0, step.fence, nullptr), "kvb_lanes_complete");
+    must(registry_.copied(0, step.copies), "copied");
+    must(lanes_.complete(0, step.fence), "complete");
     std::vector<Result> results;
     for (const auto& work : step.work) {
         auto& it = *work.sequence;
         --it.under_way;
         if (it.ended) continue;
         const auto end = work.first + work.count;
-        if (it.running) it.computed = end;
+        if (it.running) it.computed = settings_.fault == Fault::early ? it.appended : end;
         results.push_back({work.sequence, end == it.tokens.size(), work.last});
     }
     return results;
 }
 
 void Engine::advance(const std::vector<Result>& results) {
-    std::vector<kvb_progress> batch;
+    std::vector<kvblock::Progress> batch;
     batch.reserve(results.size());
     for (const auto& result : results) {
         auto& it = *result.sequence;
         if (!it.running) continue;
         const auto known = std::min(it.appended, it.tokens.size());
-        batch.push_back({it.handle, it.told, it.tokens.data() + it.told, known - it.told, it.computed});
+        batch.push_back(kvblock::progress(it.handle, it.told, {it.tokens.data() + it.told, known - it.told}, it.computed));
         it.told = known;
     }
-    must(kvb_seqs_advance(seqs_.get(), batch.data(), batch.size(), nullptr, nullptr), "kvb_seqs_advance");
+    must(registry_.advance(batch), "advance");
 }
 
 void Engine::adopt_duplicates(const SequencePtr& sequence) {
-    std::size_t blocks = 0;
-    must(kvb_seqs_adopt_duplicates_after(seqs_.get(), sequence->handle, lanes_.get(), sequence->fence, &blocks, nullptr),
-         "kvb_seqs_adopt_duplicates_after");
+    const auto blocks =
+        must(registry_.adopt_duplicates_after(sequence->handle, lanes_, fence_of(*sequence)), "adopt_duplicates");
     if (blocks == 0) return;
     adopted_ += blocks;
     read_table(*sequence);
 }
 
-std::size_t Engine::coming() const { return kvb_pool_available(pool_) + kvb_pool_quarantined(pool_); }
+std::size_t Engine::coming() const { return pool_.available() + pool_.quarantined(); }

@@ -1,6 +1,8 @@
 // One scheduler's registry, its device and its step buffers: everything that is done to K/V, and every call that does it.
 #pragma once
 
+#include <kvblock.hpp>
+
 #include <chrono>
 #include <map>
 #include <memory>
@@ -8,11 +10,23 @@
 #include <vector>
 
 #include "device.hpp"
-#include "handles.hpp"
 #include "kv_memory.hpp"
 #include "sequence.hpp"
 
 using SequencePtr = std::shared_ptr<Sequence>;
+
+// A mistake that is made on purpose, to see that it is caught.
+enum class Fault {
+    none,
+    // What is released comes back although the step under way still writes to it.
+    no_fence,
+    // Copies are said to be made, and are not.
+    no_copy,
+    // Tenants share a namespace.
+    no_namespace,
+    // A prompt is said to be written when its first chunk is.
+    early,
+};
 
 class Engine {
   public:
@@ -22,9 +36,10 @@ class Engine {
         // Blocks set aside for requests that ask for growth ahead.
         std::size_t ahead;
         std::chrono::microseconds step_time;
+        Fault fault;
     };
 
-    Engine(const kvb_pool* pool, const Settings& settings, KvMemory& memory);
+    Engine(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory);
 
     enum class Admission { done, later, never };
 
@@ -74,17 +89,19 @@ class Engine {
     // Replaces a sequence's copies of blocks that others had computed before by theirs.
     void adopt_duplicates(const SequencePtr& sequence);
 
-    const kvb_seqs* seqs() const { return seqs_.get(); }
-    const kvb_lanes* lanes() const { return lanes_.get(); }
+    const kvblock::Sequences& registry() const { return registry_; }
+    const kvblock::Lanes& lanes() const { return lanes_; }
     // Blocks that come back without anybody's doing, or are there.
     std::size_t coming() const;
     std::uint64_t copies() const { return copies_; }
     std::uint64_t adopted() const { return adopted_; }
 
   private:
-    kvb_admit request_of(const Sequence& sequence);
-    const kvb_namespace* space_of(std::uint64_t tenant);
+    kvblock::Prompt prompt_of(const Sequence& sequence);
+    kvblock::Admit request_of(const Sequence& sequence);
     void read_table(Sequence& sequence);
+    // Up to where the device must have come before the sequence's blocks may be given to others.
+    std::uint64_t fence_of(const Sequence& sequence) const;
     void add_work(const SequencePtr& sequence, std::size_t first, std::size_t count, bool drawn);
     std::int64_t slot(const Sequence& sequence, std::size_t position) const;
 
@@ -99,18 +116,18 @@ class Engine {
     // Takes out what the sequence was in the registry, which has it still.
     void leave(const SequencePtr& sequence, const char* when);
 
-    const kvb_pool* pool_;
+    kvblock::PoolRef pool_;
     Settings settings_;
     KvMemory& memory_;
-    Seqs seqs_;
-    Lanes lanes_;
-    Step step_;
+    kvblock::Sequences registry_;
+    kvblock::Lanes lanes_;
+    kvblock::Step step_;
     Device device_;
     // The step that is being made.
     Launch next_;
     std::uint64_t passed_ = 0;
     std::multimap<std::uint64_t, Check> checks_;
-    std::map<std::uint64_t, Namespace> spaces_;
+    std::map<std::uint64_t, kvblock::Namespace> spaces_;
     std::uint64_t copies_ = 0;
     std::uint64_t adopted_ = 0;
 };

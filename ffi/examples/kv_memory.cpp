@@ -42,7 +42,7 @@ void KvMemory::write(std::int64_t slot, model::Digest digest) {
     corrupt();
 }
 
-void KvMemory::copy(const kvb_copy& copy) {
+void KvMemory::copy(const kvblock::Copy& copy) {
     const auto src = static_cast<std::int64_t>(copy.src * block_size_);
     const auto dst = static_cast<std::int64_t>(copy.dst * block_size_);
     for (std::size_t at = 0; at < copy.positions; ++at) {

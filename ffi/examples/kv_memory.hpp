@@ -1,7 +1,7 @@
 // K/V memory of a device, in host memory: one digest a position.
 #pragma once
 
-#include <kvblock.h>
+#include <kvblock.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -27,7 +27,7 @@ class KvMemory {
     void write(std::int64_t slot, model::Digest digest);
 
     // Carries a copy ticket out.
-    void copy(const kvb_copy& copy);
+    void copy(const kvblock::Copy& copy);
 
     // Compares the first `positions` of a block table with what the tokens come to. On a mismatch it is printed, and the process ends.
     void check(const char* when, std::uint64_t label, std::uint64_t tenant, const std::vector<model::Token>& tokens,

@@ -6,12 +6,26 @@
 #include <cstdlib>
 #include <utility>
 
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+}  // namespace
+
 void Options::number(std::string name, std::uint64_t& value, std::uint64_t least, std::uint64_t most, std::string meaning) {
-    options_.push_back({std::move(name), &value, least, most, nullptr, std::move(meaning)});
+    options_.push_back({std::move(name), &value, least, most, nullptr, {}, std::move(meaning)});
 }
 
 void Options::text(std::string name, std::string& value, std::string meaning) {
-    options_.push_back({std::move(name), nullptr, 0, 0, &value, std::move(meaning)});
+    options_.push_back({std::move(name), nullptr, 0, 0, &value, {}, std::move(meaning)});
+}
+
+void Options::choice(std::string name, std::uint64_t& value, std::vector<std::string> names, std::string meaning) {
+    options_.push_back({std::move(name), &value, 0, 0, nullptr, std::move(names), std::move(meaning)});
 }
 
 void Options::read(int argc, char** argv) {
@@ -34,6 +48,12 @@ void Options::set(const Option& option, const std::string& value) const {
         *option.text = value;
         return;
     }
+    if (!option.names.empty()) {
+        const auto found = std::find(option.names.begin(), option.names.end(), value);
+        if (found == option.names.end()) refuse("--" + option.name + " is " + joined(option.names) + ", not \"" + value + '"');
+        *option.number = static_cast<std::uint64_t>(found - option.names.begin());
+        return;
+    }
     std::uint64_t read = 0;
     const auto end = value.data() + value.size();
     const auto [rest, error] = std::from_chars(value.data(), end, read);
@@ -47,8 +67,11 @@ void Options::set(const Option& option, const std::string& value) const {
 void Options::help() const {
     std::printf("%s: %s\n\n", program_.c_str(), purpose_.c_str());
     for (const auto& option : options_) {
-        const std::string name = "--" + option.name + (option.text != nullptr ? " TEXT" : " N");
-        const std::string preset = option.text != nullptr ? "" : " [" + std::to_string(*option.number) + ']';
+        const bool is_choice = !option.names.empty();
+        const std::string name = "--" + option.name + (option.text != nullptr ? " TEXT" : is_choice ? " NAME" : " N");
+        const std::string preset = option.text != nullptr ? ""
+                                   : is_choice            ? ": " + joined(option.names)
+                                                          : " [" + std::to_string(*option.number) + ']';
         std::printf("  %-18s %s%s\n", name.c_str(), option.meaning.c_str(), preset.c_str());
     }
     std::exit(0);

@@ -15,6 +15,9 @@ class Options {
     // One that must be given.
     void text(std::string name, std::string& value, std::string meaning);
 
+    // One of some names; `value` is which.
+    void choice(std::string name, std::uint64_t& value, std::vector<std::string> names, std::string meaning);
+
     // Reads the arguments. For --help, and for one that is wrong, it says so and ends the program: with 0 and 2.
     void read(int argc, char** argv);
 
@@ -25,6 +28,7 @@ class Options {
         std::uint64_t least;
         std::uint64_t most;
         std::string* text;
+        std::vector<std::string> names;
         std::string meaning;
     };
 

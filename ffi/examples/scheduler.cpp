@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "must.hpp"
+
 using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
@@ -16,7 +18,7 @@ std::pair<std::uint64_t, std::uint32_t> order_of(const Sequence& sequence) {
 
 }  // namespace
 
-Scheduler::Scheduler(const kvb_pool* pool, const Settings& settings, KvMemory& memory)
+Scheduler::Scheduler(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory)
     : settings_(settings), engine_(pool, settings.engine, memory) {}
 
 // --- What other threads want ---
@@ -44,8 +46,7 @@ void Scheduler::hang_up(std::shared_ptr<Connection> from) {
 void Scheduler::report(std::function<void(std::string)> done) {
     post([this, done = std::move(done)] {
         char text[8192];
-        std::size_t length = 0;
-        must(kvb_seqs_report_text(engine_.seqs(), text, sizeof text, &length), "kvb_seqs_report_text");
+        const auto length = must(engine_.registry().report_text(text), "report_text");
         done(std::string(text, std::min(length, sizeof text - 1)) + '\n' + counts().text());
     });
 }
@@ -128,6 +129,7 @@ void Scheduler::do_submit(const std::shared_ptr<Connection>& from, const protoco
 }
 
 void Scheduler::do_cancel(const std::shared_ptr<Connection>& from, std::uint64_t id) {
+    answered_.push_back(from);
     const auto found = requests_.find({from->number(), id});
     if (found == requests_.end()) {
         say(from, protocol::line(protocol::Unknown{id}));

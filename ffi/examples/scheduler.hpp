@@ -54,7 +54,7 @@ class Scheduler {
         bool yields;
     };
 
-    Scheduler(const kvb_pool* pool, const Settings& settings, KvMemory& memory);
+    Scheduler(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory);
 
     // From any thread.
     void submit(std::shared_ptr<Connection> from, const protocol::Submit& command);

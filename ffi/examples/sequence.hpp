@@ -1,7 +1,7 @@
 // A request and its branches, as the scheduler and the engine see them.
 #pragma once
 
-#include <kvblock.h>
+#include <kvblock.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Sequence {
 
     // While it runs.
     bool running = false;
-    kvb_handle handle{};
+    kvblock::Handle handle;
     // Kept up to date with what steps tell, and compared with the registry's at its end.
     std::vector<int32_t> table;
     // Positions in the table.

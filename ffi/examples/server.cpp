@@ -1,16 +1,22 @@
-// A small inference server on the C API of kvblock: continuous batching over a paged K/V cache, for clients on a Unix domain socket.
+// A small inference server on kvblock: continuous batching over a paged K/V cache, for clients on a Unix domain socket.
 //
 // The main thread serves the sockets; one or two scheduler threads run the model. See README.md for what it shows.
+#include <kvblock.hpp>
+
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <variant>
+#include <vector>
 
 #include "connections.hpp"
-#include "handles.hpp"
 #include "kv_memory.hpp"
+#include "must.hpp"
 #include "options.hpp"
 #include "protocol.hpp"
 #include "scheduler.hpp"
@@ -29,6 +35,7 @@ struct Settings {
     std::uint64_t ahead = 2;
     std::uint64_t schedulers = 1;
     std::uint64_t step_us = 0;
+    std::uint64_t fault = 0;
 };
 
 Settings read_settings(int argc, char** argv) {
@@ -43,21 +50,13 @@ Settings read_settings(int argc, char** argv) {
     options.number("ahead", it.ahead, 1, 64, "blocks set aside for growth=ahead");
     options.number("schedulers", it.schedulers, 1, 8, "scheduler threads that share the pool");
     options.number("step-us", it.step_us, 0, 1000000, "microseconds that a step takes, at least");
+    options.choice("fault", it.fault, {"none", "no-fence", "no-copy", "no-namespace", "early"}, "a mistake to be caught");
     options.read(argc, argv);
     if (it.watermark >= it.blocks) {
         std::fputs("server: --watermark leaves no block: it is below --blocks (see --help)\n", stderr);
         std::exit(2);
     }
     return it;
-}
-
-Pool make_pool(const Settings& settings) {
-    auto config = sized<kvb_pool_config>();
-    config.blocks = settings.blocks;
-    config.block_size = settings.block_size;
-    kvb_pool* pool = nullptr;
-    must(kvb_pool_create(&config, &pool, nullptr), "kvb_pool_create");
-    return Pool(pool);
 }
 
 std::atomic<bool> stop{false};
@@ -79,9 +78,10 @@ void catch_signals(const Wake& wake) {
 // Schedulers, and which of them a command is for.
 class Schedulers {
   public:
-    Schedulers(const kvb_pool* pool, const Settings& settings, KvMemory& memory) {
+    Schedulers(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory) {
         const Engine::Settings engine{settings.sequences, settings.watermark, settings.ahead,
-                                      std::chrono::microseconds(settings.step_us)};
+                                      std::chrono::microseconds(settings.step_us),
+                                      static_cast<Fault>(settings.fault)};
         for (std::uint64_t i = 0; i < settings.schedulers; ++i) {
             all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, i > 0}, memory));
         }
@@ -102,6 +102,7 @@ class Schedulers {
             client->opened();
             scheduler_of(submit->id).submit(client, *submit);
         } else if (const auto* cancel = std::get_if<protocol::Cancel>(&command)) {
+            client->opened();
             scheduler_of(cancel->id).cancel(client, cancel->id);
         } else if (std::holds_alternative<protocol::Report>(command)) {
             client->opened();
@@ -137,34 +138,31 @@ class Schedulers {
 };
 
 // Whether every block is free or idle, and all adds up.
-bool is_clean(const kvb_pool* pool, const Schedulers& schedulers) {
-    std::vector<kvb_holder> others;
+bool is_clean(kvblock::PoolRef pool, const Schedulers& schedulers) {
+    const auto& registry = schedulers.all().front()->engine().registry();
+    std::vector<kvblock::Holder> others;
     for (const auto& it : schedulers.all()) {
-        others.push_back({KVB_HOLDER_LANES, 0, it->engine().lanes()});
-        others.push_back({KVB_HOLDER_SEQS, 0, it->engine().seqs()});
-        if (kvb_lanes_waiting(it->engine().lanes()) == 0 && kvb_seqs_count(it->engine().seqs()) == 0) continue;
+        const auto& engine = it->engine();
+        others.emplace_back(engine.lanes());
+        if (&engine.registry() != &registry) others.emplace_back(engine.registry());
+        if (engine.lanes().waiting() == 0 && engine.registry().size() == 0) continue;
         std::fputs("server: a sequence or a fence is left\n", stderr);
         return false;
     }
-    const auto* audited = schedulers.all().back()->engine().seqs();
-    others.pop_back();
-    auto error = sized<kvb_error>();
-    if (kvb_seqs_audit(audited, others.data(), others.size(), &error) != KVB_OK) {
-        std::fprintf(stderr, "server: audit: %s\n", error.message);
+    if (const auto audit = registry.audit(others); !audit) {
+        std::fprintf(stderr, "server: audit: %s\n", audit.error().message());
         return false;
     }
-    auto report = sized<kvb_pool_report>();
-    must(kvb_pool_get_report(pool, &report), "kvb_pool_get_report");
+    const auto report = must(pool.report(), "report");
     if (report.free + report.idle == report.capacity && report.available == report.capacity) return true;
     std::fputs("server: blocks are left that somebody holds\n", stderr);
     return false;
 }
 
-void print_summary(const kvb_pool* pool, const Schedulers& schedulers) {
+void print_summary(kvblock::PoolRef pool, const Schedulers& schedulers) {
     Counts counts;
     for (const auto& it : schedulers.all()) counts += it->counts();
-    auto report = sized<kvb_pool_report>();
-    must(kvb_pool_get_report(pool, &report), "kvb_pool_get_report");
+    const auto report = must(pool.report(), "report");
     const auto row = [](const char* name, std::uint64_t value) {
         std::printf("%-14s %12llu blocks\n", name, static_cast<unsigned long long>(value));
     };
@@ -192,9 +190,9 @@ int main(int argc, char** argv) {
         return 1;
     }
     catch_signals(wake);
-    const Pool pool = make_pool(settings);
+    const auto pool = must(kvblock::Pool::create({settings.blocks, settings.block_size}), "create");
     KvMemory memory(settings.blocks, settings.block_size);
-    Schedulers schedulers(pool.get(), settings, memory);
+    Schedulers schedulers(pool, settings, memory);
     connections.on_line = [&](const ConnectionPtr& client, std::string_view line) { return schedulers.take(client, line); };
     connections.on_end = [&](const ConnectionPtr& client) { schedulers.hang_up(client); };
     std::printf("serving %llu blocks of %llu positions at %s\n", static_cast<unsigned long long>(settings.blocks),
@@ -203,8 +201,8 @@ int main(int argc, char** argv) {
 
     connections.serve(stop);
     schedulers.stop();
-    const bool is_good = is_clean(pool.get(), schedulers);
-    print_summary(pool.get(), schedulers);
+    const bool is_good = is_clean(pool, schedulers);
+    print_summary(pool, schedulers);
     std::puts(is_good ? "all blocks are free or idle, and the audit agrees" : "BLOCKS ARE LOST");
     return is_good ? 0 : 4;
 }

@@ -58,6 +58,8 @@ class Server {
 
     const std::string& socket() const { return socket_; }
 
+    Ended wait() { return process_.wait(); }
+
     std::string end() {
         process_.send_signal(SIGTERM);
         const auto ended = process_.wait();
@@ -181,8 +183,11 @@ void under_load(const std::vector<std::string>& arguments) {
 void on_sigterm() {
     const Directory directory;
     Server server(directory, {"--blocks", "512", "--step-us", "1000", "--schedulers", "2"});
-    Process load({program_load, "--socket", server.socket(), "--requests", "1000000", "--depth", "64"});
+    Process load({program_load, "--socket", server.socket(), "--requests", "1000000", "--clients", "1",
+                  "--depth", "256"});
     Talk talk(server);
+    while (figure(talk.report(), "requests") < 100) {
+    }
     talk.say(protocol::line(long_request(4000)));
     talk.hears("admitted 1 ");
     for (int i = 0; i < 10; ++i) talk.hears("tokens 1 0 ");
@@ -295,6 +300,7 @@ void check_arguments(const Server& server) {
     refuses({program_server, "--speed", "9"}, 2, "there is no option --speed");
     refuses({program_server, "--socket", "x", "--blocks", "4"}, 2, "--watermark leaves no block");
     refuses({program_server, "--socket", server.socket()}, 1, server.socket() + ": Address already in use");
+    refuses({program_server, "--fault", "all"}, 2, "--fault is none, no-fence, no-copy, no-namespace, early, not \"all\"");
     refuses({program_server, "--help"}, 0, "--block-size N");
     refuses({program_load, "--socket", server.socket() + "-not"}, 1, "No such file or directory");
     refuses({program_load, "--clients", "0"}, 2, "--clients is a number from 1");
@@ -310,6 +316,21 @@ void on_refusals() {
     check_arguments(server);
     const auto out = server.end();
     expect(figure(out, "abandoned") == 0, "all has ended before", out);
+}
+
+// Each mistake is caught, as a wrong position or as a slot that is written twice.
+void with_faults() {
+    const auto seed = setting("KVB_SEED", "1");
+    std::printf("seed %s\n", seed.c_str());
+    for (const auto* fault : {"no-fence", "no-copy", "no-namespace", "early"}) {
+        const Directory directory;
+        Server server(directory, {"--blocks", "128", "--watermark", "2", "--budget", "48", "--schedulers", "2", "--fault", fault});
+        const auto load = run({program_load, "--socket", server.socket(), "--requests", "20000", "--seed", seed});
+        expect(load.status != 0, std::string("the load is cut short by ") + fault, load.output);
+        const auto ended = server.wait();
+        std::printf("%s: %s\n", fault, ended.output.c_str());
+        expect(ended.status == 3 && ended.output.find("K/V memory is corrupt") != std::string::npos, fault, ended.output);
+    }
 }
 
 }  // namespace
@@ -330,6 +351,8 @@ int main(int argc, char** argv) {
         on_sigterm();
     } else if (name == "refusals") {
         on_refusals();
+    } else if (name == "faults") {
+        with_faults();
     } else {
         std::fprintf(stderr, "server_test: there is no case %s\n", name.c_str());
         return 2;
