@@ -1788,114 +1788,6 @@ kvb_status kvb_snapshot_copies(const kvb_snapshot *snapshot,
                                size_t *count);
 
 /* ---------------------------------------------------------------------------
- * Reports in the text format that Prometheus reads.
- */
-
-/** The media type of the page, for the header Content-Type. */
-#define KVB_METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
-
-/**
- * A page of metrics in the text exposition format 0.0.4 of Prometheus: figures as they were when they were added, each report under labels
- * that say whose it is. Make one for each answer.
- */
-typedef struct kvb_metrics kvb_metrics;
-
-/** Says whose a report is. A label with an empty value is left out. */
-typedef struct kvb_label {
-    /** A letter or `_`, then letters, digits and `_`, ended by a zero. */
-    const char *name;
-    /** Any UTF-8, ended by a zero. */
-    const char *value;
-} kvb_label;
-
-/**
- * Makes an empty page.
- *
- * Ownership: `*out` is the caller's, to be given to `kvb_metrics_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
- * NULL: not allowed.
- */
-kvb_status kvb_metrics_create(kvb_metrics **out);
-
-/**
- * Gives a page back.
- *
- * Threads: no other call may use it meanwhile. NULL: nothing happens.
- */
-void kvb_metrics_destroy(kvb_metrics *metrics);
-
-/**
- * Adds the figures of a pool: metrics that begin with `kvblock_pool_`.
- *
- * Ownership: labels and figures are copied. Threads: the page's. O(max_blocks); allocates. Errors, after which nothing is added:
- * `KVB_ERR_LABEL_NAME`, `KVB_ERR_LABEL_RESERVED`, `KVB_ERR_LABEL_REPEATED`, `KVB_ERR_LABELS_TAKEN` (by another pool), `KVB_ERR_UTF8`,
- * `KVB_ERR_NO_MEMORY`. NULL: no labels, `error`.
- */
-kvb_status kvb_metrics_add_pool(kvb_metrics *metrics,
-                                const kvb_label *labels,
-                                size_t label_count,
-                                const kvb_pool *pool,
-                                kvb_error *error);
-
-/**
- * Adds the figures of a registry as an instance: its own (`kvblock_instance_`), those of each rank with a label `rank`
- * (`kvblock_rank_`), and of each shard the registry's and the pool's with a label `shard`. For registries that share pools,
- * `kvb_metrics_add_registry` and `kvb_metrics_add_pool` count each pool once.
- *
- * Threads: the page's and the registry's. O(max_blocks + table entries); allocates. Otherwise as `kvb_metrics_add_pool`.
- */
-kvb_status kvb_metrics_add_seqs(kvb_metrics *metrics,
-                                const kvb_label *labels,
-                                size_t label_count,
-                                const kvb_seqs *seqs,
-                                kvb_error *error);
-
-/**
- * Adds the figures of a registry on one shard, without those of its pool: metrics that begin with `kvblock_sequences`.
- *
- * Threads: the page's and the registry's. Errors: also `KVB_ERR_OUT_OF_RANGE`, no such shard. Otherwise as `kvb_metrics_add_seqs`.
- */
-kvb_status kvb_metrics_add_registry(kvb_metrics *metrics,
-                                    const kvb_label *labels,
-                                    size_t label_count,
-                                    const kvb_seqs *seqs,
-                                    size_t shard,
-                                    kvb_error *error);
-
-/**
- * Adds the figures of a table of leases on one shard: metrics that begin with `kvblock_leases`.
- *
- * Threads: the page's and the table's. O(max_blocks + references); allocates. Errors: also `KVB_ERR_OUT_OF_RANGE`, no such shard.
- * Otherwise as `kvb_metrics_add_pool`.
- */
-kvb_status kvb_metrics_add_leases(kvb_metrics *metrics,
-                                  const kvb_label *labels,
-                                  size_t label_count,
-                                  const kvb_leases *leases,
-                                  size_t shard,
-                                  kvb_error *error);
-
-/**
- * Writes the page as UTF-8 with a zero at its end into `capacity` bytes. `*length` is what all of it takes without the zero: where that is
- * not below `capacity` the text was cut off.
- *
- * Threads: the page's. O(samples), no allocation. Errors: none but those of pointers. NULL: `text` if `capacity` is 0; `length`.
- */
-kvb_status kvb_metrics_text(const kvb_metrics *metrics,
-                            char *text,
-                            size_t capacity,
-                            size_t *length);
-
-/**
- * Lends the page as UTF-8 with a zero at its end, behind `*length` bytes.
- *
- * Ownership: the text is the page's, until the next call of this function for it. Threads: the page's. O(samples); allocates.
- * Errors: `KVB_ERR_NO_MEMORY`. NULL: `length`.
- */
-kvb_status kvb_metrics_page(kvb_metrics *metrics,
-                            const char **text,
-                            size_t *length);
-
-/* ---------------------------------------------------------------------------
  * Names of sequences.
  */
 
@@ -4268,6 +4160,126 @@ kvb_status kvb_plan_format(const kvb_plan_input *input,
                            uint32_t element,
                            kvb_format **out,
                            kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Reports in the text format that Prometheus reads.
+ */
+
+/** The media type of the page, for the header Content-Type. */
+#define KVB_METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+/**
+ * A page of metrics in the text exposition format 0.0.4 of Prometheus: figures as they were when they were added, each report under labels
+ * that say whose it is. Make one for each answer.
+ */
+typedef struct kvb_metrics kvb_metrics;
+
+/** Says whose a report is. A label with an empty value is left out. */
+typedef struct kvb_label {
+    /** A letter or `_`, then letters, digits and `_`, ended by a zero. */
+    const char *name;
+    /** Any UTF-8, ended by a zero. */
+    const char *value;
+} kvb_label;
+
+/**
+ * Makes an empty page.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_metrics_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: not allowed.
+ */
+kvb_status kvb_metrics_create(kvb_metrics **out);
+
+/**
+ * Gives a page back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_metrics_destroy(kvb_metrics *metrics);
+
+/**
+ * Adds the figures of a pool: metrics that begin with `kvblock_pool_`.
+ *
+ * Ownership: labels and figures are copied. Threads: the page's. O(max_blocks); allocates. Errors, after which nothing is added:
+ * `KVB_ERR_LABEL_NAME`, `KVB_ERR_LABEL_RESERVED`, `KVB_ERR_LABEL_REPEATED`, `KVB_ERR_LABELS_TAKEN` (by another pool), `KVB_ERR_UTF8`,
+ * `KVB_ERR_NO_MEMORY`. NULL: no labels, `error`.
+ */
+kvb_status kvb_metrics_add_pool(kvb_metrics *metrics,
+                                const kvb_label *labels,
+                                size_t label_count,
+                                const kvb_pool *pool,
+                                kvb_error *error);
+
+/**
+ * Adds the figures of a registry as an instance: its own (`kvblock_instance_`), those of each rank with a label `rank`
+ * (`kvblock_rank_`), and of each shard the registry's and the pool's with a label `shard`. For registries that share pools,
+ * `kvb_metrics_add_registry` and `kvb_metrics_add_pool` count each pool once.
+ *
+ * Threads: the page's and the registry's. O(max_blocks + table entries); allocates. Otherwise as `kvb_metrics_add_pool`.
+ */
+kvb_status kvb_metrics_add_seqs(kvb_metrics *metrics,
+                                const kvb_label *labels,
+                                size_t label_count,
+                                const kvb_seqs *seqs,
+                                kvb_error *error);
+
+/**
+ * Adds the figures of a registry on one shard, without those of its pool: metrics that begin with `kvblock_sequences`.
+ *
+ * Threads: the page's and the registry's. Errors: also `KVB_ERR_OUT_OF_RANGE`, no such shard. Otherwise as `kvb_metrics_add_seqs`.
+ */
+kvb_status kvb_metrics_add_registry(kvb_metrics *metrics,
+                                    const kvb_label *labels,
+                                    size_t label_count,
+                                    const kvb_seqs *seqs,
+                                    size_t shard,
+                                    kvb_error *error);
+
+/**
+ * Adds the figures of a table of leases on one shard: metrics that begin with `kvblock_leases`.
+ *
+ * Threads: the page's and the table's. O(max_blocks + references); allocates. Errors: also `KVB_ERR_OUT_OF_RANGE`, no such shard.
+ * Otherwise as `kvb_metrics_add_pool`.
+ */
+kvb_status kvb_metrics_add_leases(kvb_metrics *metrics,
+                                  const kvb_label *labels,
+                                  size_t label_count,
+                                  const kvb_leases *leases,
+                                  size_t shard,
+                                  kvb_error *error);
+
+/**
+ * Adds the figures of a fleet: what became of its requests (`kvblock_fleet_`); each model with a label `model` (`kvblock_model_`); and each
+ * instance with labels `instance` and `model`, as a member (`kvblock_member_`) and as `kvb_metrics_add_seqs`. All of it or nothing.
+ *
+ * Threads: the page's and the fleet's. O(max_blocks + table entries) an instance; allocates. Otherwise as `kvb_metrics_add_pool`.
+ */
+kvb_status kvb_metrics_add_fleet(kvb_metrics *metrics,
+                                 const kvb_label *labels,
+                                 size_t label_count,
+                                 const kvb_fleet *fleet,
+                                 kvb_error *error);
+
+/**
+ * Writes the page as UTF-8 with a zero at its end into `capacity` bytes. `*length` is what all of it takes without the zero: where that is
+ * not below `capacity` the text was cut off.
+ *
+ * Threads: the page's. O(samples), no allocation. Errors: none but those of pointers. NULL: `text` if `capacity` is 0; `length`.
+ */
+kvb_status kvb_metrics_text(const kvb_metrics *metrics,
+                            char *text,
+                            size_t capacity,
+                            size_t *length);
+
+/**
+ * Lends the page as UTF-8 with a zero at its end, behind `*length` bytes.
+ *
+ * Ownership: the text is the page's, until the next call of this function for it. Threads: the page's. O(samples); allocates.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: `length`.
+ */
+kvb_status kvb_metrics_page(kvb_metrics *metrics,
+                            const char **text,
+                            size_t *length);
 
 /* ---------------------------------------------------------------------------
  * Who holds blocks, for audits.

@@ -48,8 +48,6 @@ pub mod leases;
 
 pub mod events;
 
-pub mod metrics;
-
 pub mod seqs;
 
 pub mod lanes;
@@ -59,5 +57,7 @@ pub mod transfer;
 pub mod fleet;
 
 pub mod plan;
+
+pub mod metrics;
 
 pub mod holder;

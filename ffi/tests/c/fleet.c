@@ -619,6 +619,37 @@ static void memory_is_lent_and_comes_back(void) {
     close_fleet();
 }
 
+static int has_line(const char *page, const char *wanted) {
+    const size_t length = strlen(wanted);
+    for (const char *at = strstr(page, wanted); at != NULL; at = strstr(at + 1, wanted)) {
+        if ((at == page || at[-1] == '\n') && at[length] == '\n') return 1;
+    }
+    return 0;
+}
+
+static void metrics_have_each_instance_and_each_model(void) {
+    open_fleet(0);
+    kvb_placed placed = place(tokens, 20, KVB_PLACEMENT_AFFINITY);
+    kvb_metrics *metrics = NULL;
+    CHECK_OK(kvb_metrics_create(&metrics));
+    REFUSED(KVB_ERR_NULL, kvb_metrics_add_fleet(metrics, NULL, 0, NULL, &error));
+    REFUSED(KVB_ERR_NULL, kvb_metrics_add_fleet(NULL, NULL, 0, fleet, &error));
+    const kvb_label taken = {"model", "7"}, site = {"site", "a"};
+    REFUSED(KVB_ERR_LABEL_REPEATED, kvb_metrics_add_fleet(metrics, &taken, 1, fleet, &error));
+    const char *page = NULL;
+    CHECK_OK(kvb_metrics_page(metrics, &page, NULL));
+    CHECK_EQ(strlen(page), 0);
+    CHECK_OK(kvb_metrics_add_fleet(metrics, &site, 1, fleet, NULL));
+    CHECK_OK(kvb_metrics_page(metrics, &page, NULL));
+    CHECK(has_line(page, "kvblock_fleet_requests_total{site=\"a\",result=\"placed\"} 1"));
+    CHECK(has_line(page, "kvblock_model_instances{model=\"7\",site=\"a\"} 2"));
+    CHECK(has_line(page, "kvblock_member_service_positions{instance=\"0\",model=\"7\",site=\"a\",use=\"used\"} 20"));
+    CHECK(has_line(page, "kvblock_instance_free_blocks{instance=\"1\",model=\"7\",site=\"a\"} 8"));
+    kvb_metrics_destroy(metrics);
+    release(0, placed.admitted.seq);
+    close_fleet();
+}
+
 static void reports_show_each_instance(void) {
     open_fleet(0);
     kvb_placed placed = place(tokens, 20, KVB_PLACEMENT_AFFINITY);
@@ -718,6 +749,7 @@ int main(void) {
     moves_are_refused();
     memory_is_lent_and_comes_back();
     reports_show_each_instance();
+    metrics_have_each_instance_and_each_model();
     puts("fleets: done");
     return 0;
 }
