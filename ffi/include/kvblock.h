@@ -271,6 +271,48 @@ typedef int32_t kvb_status;
 /** The export has been aborted. */
 #define KVB_ERR_ABORTED 633
 
+/** The fleet has no such instance. */
+#define KVB_ERR_NO_SUCH_INSTANCE 700
+
+/** Two instances are needed, and one was named twice. */
+#define KVB_ERR_SAME_INSTANCE 701
+
+/** An instance must be able to compute at least one position in a step. */
+#define KVB_ERR_NO_SERVICE 702
+
+/** A pool is another instance's, whose memory would be counted twice. */
+#define KVB_ERR_SHARED_POOL 703
+
+/** A shard has the name of another instance's. */
+#define KVB_ERR_SHARED_NAME 704
+
+/** The instance is in use. */
+#define KVB_ERR_NOT_EMPTY 705
+
+/** No instance serves the model. */
+#define KVB_ERR_NO_SUCH_MODEL 706
+
+/** It takes no requests, as it is starting or draining. */
+#define KVB_ERR_NOT_READY 707
+
+/** Too little token service is left. */
+#define KVB_ERR_SERVICE_FULL 708
+
+/** The two instances serve different models. */
+#define KVB_ERR_OTHER_MODEL 709
+
+/** The move was finished or aborted before. */
+#define KVB_ERR_MOVE_OVER 710
+
+/** The lender has borrowed, or the borrower has lent: give that back instead. */
+#define KVB_ERR_LOAN_CROSSES 711
+
+/** The fleet has no such loan, or it is over. */
+#define KVB_ERR_NO_SUCH_LOAN 712
+
+/** The bytes are too few for one block of the borrower. */
+#define KVB_ERR_TOO_FEW_BYTES 713
+
 /** A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`. */
 #define KVB_ERR_PLAN_ZERO 800
 
@@ -1831,6 +1873,25 @@ kvb_status kvb_metrics_add_leases(kvb_metrics *metrics,
                                   const kvb_leases *leases,
                                   size_t shard,
                                   kvb_error *error);
+
+/**
+ * The instances of one scheduler: replicas of a model, or instances of several. A request names its model and goes to one instance as a
+ * whole; its sequence's further calls go to that instance. One thread at a time may use a fleet and its instances, also for calls with a
+ * `const` pointer.
+ */
+typedef struct kvb_fleet kvb_fleet;
+
+/**
+ * Adds the figures of a fleet: what became of its requests (`kvblock_fleet_`); each model with a label `model` (`kvblock_model_`); and each
+ * instance with labels `instance` and `model`, as a member (`kvblock_member_`) and as `kvb_metrics_add_seqs`. All of it or nothing.
+ *
+ * Threads: the page's and the fleet's. O(max_blocks + table entries) an instance; allocates. Otherwise as `kvb_metrics_add_pool`.
+ */
+kvb_status kvb_metrics_add_fleet(kvb_metrics *metrics,
+                                 const kvb_label *labels,
+                                 size_t label_count,
+                                 const kvb_fleet *fleet,
+                                 kvb_error *error);
 
 /**
  * Writes the page as UTF-8 with a zero at its end into `capacity` bytes. `*length` is what all of it takes without the zero: where that is
@@ -3544,6 +3605,680 @@ uint64_t kvb_plan_sequences_at(uint64_t blocks,
 kvb_status kvb_plan_format(const kvb_plan_input *input,
                            uint32_t element,
                            kvb_format **out,
+                           kvb_error *error);
+
+/* ---------------------------------------------------------------------------
+ * Several instances, each with memory of its own: where a request goes, moves between them, memory that one lends to another.
+ */
+
+/**
+ * Makes a fleet without instances.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_fleet_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_fleet_create(kvb_fleet **out);
+
+/**
+ * Ends the fleet with all of its instances, as `kvb_seqs_destroy` does each.
+ *
+ * Threads: no other call may use it meanwhile, nor one of its instances. O(blocks held). NULL: nothing happens.
+ */
+void kvb_fleet_destroy(kvb_fleet *fleet);
+
+/* ---------------------------------------------------------------------------
+ * The instances of a fleet, and whether they take requests.
+ */
+
+/** It takes no requests until `kvb_fleet_set_ready`; it is charged and reported. */
+#define KVB_MEMBER_STARTING 1
+
+/** It takes no requests yet. */
+#define KVB_INSTANCE_STARTING 0
+
+/** It takes requests. */
+#define KVB_INSTANCE_READY 1
+
+/** It takes no requests any more: those that it has go on. */
+#define KVB_INSTANCE_DRAINING 2
+
+/** What an instance is to a fleet. */
+typedef struct kvb_member {
+    /** `sizeof(kvb_member)`. */
+    uint32_t struct_size;
+    /** `KVB_MEMBER_*`, or 0. */
+    uint32_t flags;
+    /** The model that it serves, a number of yours. Requests for another are never placed on it. */
+    uint64_t model;
+    /** Positions that it can compute in a step, at least 1: its token service. */
+    uint64_t service;
+    /** Positions a step that admissions may bring its demand to; 0 for no cap. Who finds nothing demanded is admitted in any case. */
+    uint64_t max_service;
+    /** References that the leases of moves from it may hold together on each shard; 0 for no cap. */
+    size_t lease_budget;
+} kvb_member;
+
+/**
+ * Takes a registry in as an instance, and names it: names are never given twice by one fleet. Its shards, or ranks, need names that no
+ * other instance of the fleet has for its own, and its pools must be no other instance's.
+ *
+ * Ownership: on success the registry is the fleet's, and the pointer `seqs` is not to be used any more: see `kvb_fleet_get`. Otherwise it
+ * is as it was. Threads: the fleet's and the registry's. O(instances * shards); allocates. Errors: `KVB_ERR_NO_SERVICE`,
+ * `KVB_ERR_SHARED_POOL`, `KVB_ERR_SHARED_NAME` (both with `error->instance`), `KVB_ERR_INVALID`, `KVB_ERR_NO_MEMORY`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_add(kvb_fleet *fleet,
+                         kvb_seqs *seqs,
+                         const kvb_member *member,
+                         uint64_t *out,
+                         kvb_error *error);
+
+/**
+ * Takes an instance out: the registry is the caller's again.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: the fleet's. O(instances).
+ * Errors, after which nothing has changed: `KVB_ERR_NO_SUCH_INSTANCE`; `KVB_ERR_NOT_EMPTY`: it has `error->needed` sequences, writers may
+ * still touch `available` of its blocks, and moves and loans hold it `limit` times: drain it first; `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
+ */
+kvb_status kvb_fleet_remove(kvb_fleet *fleet,
+                            uint64_t instance,
+                            kvb_seqs **out,
+                            kvb_error *error);
+
+/**
+ * Lends an instance, for the calls on its sequences; NULL if there is no such. Do not destroy, close or grow it by way of this pointer
+ * while it has lent memory, nor give it to another fleet.
+ *
+ * Ownership: the fleet's, until the next `kvb_fleet_add`, `kvb_fleet_remove` or `kvb_fleet_destroy`. Threads: the fleet's. O(log
+ * instances). NULL: NULL.
+ */
+kvb_seqs *kvb_fleet_get(kvb_fleet *fleet,
+                               uint64_t instance);
+
+/**
+ * An instance takes requests from now on: a new one, or one that was draining.
+ *
+ * Threads: the fleet's. O(log instances). Errors: `KVB_ERR_NO_SUCH_INSTANCE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_set_ready(kvb_fleet *fleet, uint64_t instance, kvb_error *error);
+
+/**
+ * An instance takes no requests, and no moves, from now on. Its sequences go on.
+ *
+ * Threads: the fleet's. O(log instances). Errors: `KVB_ERR_NO_SUCH_INSTANCE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_drain(kvb_fleet *fleet, uint64_t instance, kvb_error *error);
+
+/**
+ * Whether an instance takes requests: `*state` is `KVB_INSTANCE_*`.
+ *
+ * Threads: the fleet's. O(log instances). Errors: `KVB_ERR_NO_SUCH_INSTANCE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_state(const kvb_fleet *fleet, uint64_t instance, uint32_t *state, kvb_error *error);
+
+/**
+ * Reads what an instance was added as.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the fleet's. O(log instances).
+ * Errors: `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_get_member(const kvb_fleet *fleet,
+                                uint64_t instance,
+                                kvb_member *out,
+                                kvb_error *error);
+
+/**
+ * Lists the instances in the order in which they were added: the first `capacity` of them. `*count` is how many there are.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: the fleet's. O(instances), no allocation. Errors: none but those of pointers.
+ * NULL: `out` if `capacity` is 0.
+ */
+kvb_status kvb_fleet_list(const kvb_fleet *fleet,
+                          uint64_t *out,
+                          size_t capacity,
+                          size_t *count);
+
+/* ---------------------------------------------------------------------------
+ * Where a request goes: every instance of its model is asked, and of those that can take it one is chosen.
+ */
+
+/**
+ * The instance with the longest hit; of those, the one with the most left. Where two are equal, here and below, the one that was added
+ * before.
+ */
+#define KVB_PLACEMENT_AFFINITY 0
+
+/** The one that has the most positions left then; of those, the one with the longest hit. */
+#define KVB_PLACEMENT_MOST_FREE 1
+
+/** The one whose last admission by the fleet was the longest ago. */
+#define KVB_PLACEMENT_ROUND_ROBIN 2
+
+/** An instance that can take a request at this instant. */
+typedef struct kvb_candidate {
+    /** Which. */
+    uint64_t instance;
+    /** Positions that are found on it. */
+    size_t hit;
+    /** Blocks that it would charge, on the shard that needs the most. */
+    size_t charge;
+    /** Blocks that an admission could have after that, on the shard where it is the fewest. */
+    size_t free;
+    /** Positions in each of its blocks. */
+    size_t block_size;
+    /** Positions a step that would be demanded of it then. */
+    uint64_t demanded;
+    /** Positions that it can compute in a step. */
+    uint64_t service;
+} kvb_candidate;
+
+/** A request that was admitted on an instance. */
+typedef struct kvb_placed {
+    /** Where: `kvb_fleet_get` lends it for the sequence's further calls. */
+    uint64_t instance;
+    /** What it got there. */
+    kvb_admitted admitted;
+} kvb_placed;
+
+/**
+ * Lists the instances of a model that can take a request at this instant, the first choice of a `KVB_PLACEMENT_*` first: the first
+ * `capacity` of them. `*count` is how many there are. Changes nothing.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: the fleet's. As `kvb_seqs_check` on each instance of the model, and a look at all its
+ * slots; allocates. Errors: as `kvb_fleet_admit`: there is none. NULL: `out` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_fleet_candidates(const kvb_fleet *fleet,
+                                uint64_t model,
+                                const kvb_admit *request,
+                                uint32_t first,
+                                kvb_candidate *out,
+                                size_t capacity,
+                                size_t *count,
+                                kvb_error *error);
+
+/**
+ * Where `kvb_fleet_admit` would place a request at this instant, or the refusal that it would give. Changes nothing.
+ *
+ * Threads: the fleet's. As `kvb_fleet_candidates`, without an allocation. Errors: as `kvb_fleet_admit`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_check(const kvb_fleet *fleet,
+                           uint64_t model,
+                           const kvb_admit *request,
+                           uint32_t first,
+                           kvb_candidate *out,
+                           kvb_error *error);
+
+/**
+ * Admits a request on one of the instances of a model that can take it: on the first choice of a `KVB_PLACEMENT_*`.
+ *
+ * Threads: the fleet's. As `kvb_seqs_check` on each instance of the model, and `kvb_seqs_admit` on one. Errors, after which nothing has
+ * changed on any instance: `KVB_ERR_NO_SUCH_MODEL`; `KVB_ERR_NOT_READY` (those that could have it take no requests);
+ * `KVB_ERR_NEVER_FITS` (on none, whatever leaves; `error->instance` is the largest, `limit` its blocks) and `KVB_ERR_SHORTFALL` (on none
+ * now; `error->instance` lacks the least), both with `error->sum`, what all have together: the request fits in the sum, and in no one
+ * place, if `error->needed` is not more; `KVB_ERR_SERVICE_FULL` (there is memory, and too little token service); and those of
+ * `kvb_seqs_admit`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_admit(kvb_fleet *fleet,
+                           uint64_t model,
+                           const kvb_admit *request,
+                           uint32_t first,
+                           kvb_placed *out,
+                           kvb_error *error);
+
+/**
+ * How large a request of a model may be, in positions: prompt and promised growth of one of which nothing is found. What lies between
+ * `now` and `sum_now` fits in what is available on all instances together, and on none of them.
+ */
+typedef struct kvb_largest {
+    /** The largest that one instance can admit now. */
+    size_t now;
+    /** The largest that one instance can have when it is empty. */
+    size_t ever;
+    /** What all instances can admit now, together. */
+    size_t sum_now;
+    /** What all instances can have when they are empty, together. */
+    size_t sum_ever;
+} kvb_largest;
+
+/**
+ * How large a request of a model may be, on the instances that take requests; one without a slot left admits nothing now. All 0 if there
+ * are none. Of token service it says nothing.
+ *
+ * Threads: the fleet's. O(instances * shards). Errors: none but those of pointers. NULL: neither.
+ */
+kvb_status kvb_fleet_largest(const kvb_fleet *fleet,
+                             uint64_t model,
+                             kvb_largest *out);
+
+/** How much of an instance is in use. Either may be used up while there is enough of the other. */
+typedef struct kvb_share {
+    /** Blocks that are held, quarantined or promised, on the shard where that is the largest part. Idle blocks are not in use. */
+    uint64_t memory_used;
+    /** The blocks of that shard. */
+    uint64_t memory_whole;
+    /**
+     * Positions demanded a step: of each sequence what it has appended and not computed, no more than a whole step and no less than 1.
+     * What a load is to bring is not demanded. A sequence that is being moved demands where it goes.
+     */
+    uint64_t service_used;
+    /** Positions that the instance can compute in a step. */
+    uint64_t service_whole;
+} kvb_share;
+
+/**
+ * How much of an instance is in use.
+ *
+ * Threads: the fleet's. O(max_sequences + max_blocks / 64). Errors: `KVB_ERR_NO_SUCH_INSTANCE`. NULL: neither.
+ */
+kvb_status kvb_fleet_share(const kvb_fleet *fleet, uint64_t instance, kvb_share *out);
+
+/* ---------------------------------------------------------------------------
+ * Moving a sequence to another instance of its model.
+ */
+
+/** Under which terms a sequence is moved. */
+typedef struct kvb_move_terms {
+    /** `sizeof(kvb_move_terms)`. */
+    uint32_t struct_size;
+    /** Who fills the blocks of each shard: from 1 to `KVB_MAX_WRITERS`. */
+    uint32_t writers;
+    /** For whom the blocks that are read are held: at most one move from an instance at a time for each owner. */
+    uint64_t owner;
+    /** Until when they are held, in the time that `kvb_fleet_tick` tells; or `KVB_NO_DEADLINE`. What is read later does not count. */
+    uint64_t deadline;
+    /** Where the bytes under way are counted, or NULL. */
+    const kvb_flights *flights;
+} kvb_move_terms;
+
+/** A sequence on its way from one instance to another. Finish it when everything has arrived, or abort it. */
+typedef struct kvb_move kvb_move;
+
+/**
+ * Begins to move a sequence to another instance of its model: offers what is computed of it to be read, and admits it there with all that
+ * it needs. `request` is the sequence as the destination is to have it: all its tokens at least, and what it is promised. It gets no
+ * positions on either side until the move is finished, and both are charged: reports count its blocks as duplicated on both.
+ *
+ * Ownership: nothing that `request` and `terms` point to is kept; `*out` is the caller's, to be given to `kvb_move_destroy`.
+ * Threads: the fleet's. O(blocks); allocates. Errors, after which the source goes on as if nothing had been asked:
+ * `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_SAME_INSTANCE`, `KVB_ERR_OTHER_MODEL`, `KVB_ERR_NOT_READY`, `KVB_ERR_LENGTH_MISMATCH` (fewer tokens
+ * than positions), `KVB_ERR_SERVICE_FULL`; those of `kvb_seqs_export` and `kvb_seqs_import`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_start_move(kvb_fleet *fleet,
+                                uint64_t from,
+                                kvb_handle source,
+                                uint64_t to,
+                                const kvb_admit *request,
+                                const kvb_move_terms *terms,
+                                kvb_move **out,
+                                kvb_error *error);
+
+/** Where a sequence comes from and where it goes. */
+typedef struct kvb_route {
+    /** `sizeof(kvb_route)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** The instance where it was. */
+    uint64_t from;
+    /** Its name there. */
+    kvb_handle source;
+    /** The instance where it goes. */
+    uint64_t to;
+    /** Its name there. */
+    kvb_handle seq;
+    /** Positions that were found there and need not come. */
+    uint64_t hit;
+} kvb_route;
+
+/**
+ * Reads where a sequence comes from and where it goes.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the fleet's. O(1). Errors: `KVB_ERR_STRUCT_SIZE`.
+ * NULL: neither.
+ */
+kvb_status kvb_move_get_route(const kvb_move *moving,
+                              kvb_route *out);
+
+/**
+ * Lends what is read, for the copies.
+ *
+ * Ownership: the move's, until that is destroyed. Threads: any, and other threads may use what is lent while the fleet's finishes or aborts
+ * the move. O(1). NULL: NULL.
+ */
+const kvb_export *kvb_move_export(const kvb_move *moving);
+
+/**
+ * Lends what is filled, for the writers and their answers.
+ *
+ * Ownership: the move's, until that is destroyed. Threads: any, and other threads may use what is lent while the fleet's finishes or aborts
+ * the move. O(1). NULL: NULL.
+ */
+const kvb_import *kvb_move_import(const kvb_move *moving);
+
+/**
+ * Ends a move whose content has all arrived: the sequence goes on at the destination as `*seq`, and is released at the source, if it was
+ * not since.
+ *
+ * Threads: the fleet's. O(blocks). Errors, after which nothing has changed but that what has arrived counts: `KVB_ERR_NOT_ARRIVED`: ask
+ * again, or, if a writer failed or the lease was over, abort; `KVB_ERR_MOVE_ABORTED`: the source was released, or went on: abort;
+ * `KVB_ERR_MOVE_OVER`, `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_STALE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_finish_move(kvb_fleet *fleet,
+                                 kvb_move *moving,
+                                 kvb_handle *seq,
+                                 kvb_error *error);
+
+/**
+ * The same, where a step under way at the source may still touch its blocks: they are given back when each of the source's lanes has
+ * passed the fence.
+ *
+ * Threads: the fleet's and the lanes'. O(blocks); allocates for the lane's lists. Errors: as `kvb_fleet_finish_move`;
+ * `KVB_ERR_WRONG_POOL` (lanes of other shards); `KVB_ERR_NO_MEMORY`: the destination has the sequence already, ask again for the rest.
+ * NULL: only `error`.
+ */
+kvb_status kvb_fleet_finish_move_after(kvb_fleet *fleet,
+                                       kvb_move *moving,
+                                       kvb_lanes *lanes,
+                                       uint64_t fence,
+                                       kvb_handle *seq,
+                                       kvb_error *error);
+
+/**
+ * Calls a move off: the source keeps the sequence and goes on, if it has not been released meanwhile; the destination gives its blocks
+ * back, each when its writers have answered.
+ *
+ * Threads: the fleet's. O(blocks). Errors, after which nothing has changed: `KVB_ERR_MOVE_OVER`, `KVB_ERR_NO_SUCH_INSTANCE`,
+ * `KVB_ERR_COMMITTED` (the destination has it). NULL: only `error`.
+ */
+kvb_status kvb_fleet_abort_move(kvb_fleet *fleet,
+                                kvb_move *moving,
+                                kvb_error *error);
+
+/**
+ * Lets go of a move. One that was neither finished nor aborted is called off: the source goes on, and what was admitted at the destination
+ * is yours to release there. Writers may go on to answer only by handles that are not the move's: so wait for them.
+ *
+ * Threads: no other call may use it meanwhile, nor what it lent. O(blocks). NULL: nothing happens.
+ */
+void kvb_move_destroy(kvb_move *moving);
+
+/**
+ * Tells the time by which moves end. `*ended` is how many leases on what they read are over now: one a shard. Time is any count of yours;
+ * an earlier time than the last one changes nothing.
+ *
+ * Threads: the fleet's. O(shards) if nothing can be over, otherwise O(leases + references given back). Errors: none but those of pointers.
+ * NULL: `ended`.
+ */
+kvb_status kvb_fleet_tick(kvb_fleet *fleet,
+                          uint64_t now,
+                          size_t *ended);
+
+/* ---------------------------------------------------------------------------
+ * Memory that one instance lends to another on the same devices.
+ */
+
+/** The lender has the memory still: `left` of its blocks are held, and go offline when they are released. */
+#define KVB_LOAN_DRAINING 0
+
+/** The borrower has it. */
+#define KVB_LOAN_LENT 1
+
+/** The borrower has it still, and gives it back: `left` of its blocks are held. */
+#define KVB_LOAN_RETURNING 2
+
+/** The lender has it again. */
+#define KVB_LOAN_OVER 3
+
+/** A loan at one instant. */
+typedef struct kvb_loan {
+    /** `sizeof(kvb_loan)`. */
+    uint32_t struct_size;
+    /** `KVB_LOAN_*`: who has the memory. */
+    uint32_t stage;
+    /** Whose memory it is. */
+    uint64_t from;
+    /** Who gets it. */
+    uint64_t to;
+    /** Blocks that the lender gives on each rank or shard. */
+    uint64_t given;
+    /** Blocks that the borrower gets for them on each rank or shard. */
+    uint64_t taken;
+    /** Bytes over all ranks or shards that are left over, as they are too few for a block more on each. */
+    uint64_t left_over_bytes;
+    /** Blocks above the limit that are still in service, over all shards of the one that is to give. */
+    uint64_t left;
+} kvb_loan;
+
+/**
+ * Lends `blocks` blocks of each rank or shard of an instance to another one on the same devices: takes them out of the lender's service at
+ * once, and those that are held when they are released. When none is left, `kvb_fleet_settle` gives the borrower as many blocks as their
+ * bytes are enough for. Rank for rank, the two are taken to be on the same device. Who has borrowed lends nothing, and who has lent
+ * borrows nothing. `*loan` names the loan.
+ *
+ * Threads: the fleet's. As `kvb_seqs_shrink`. Errors, after which nothing has changed: `KVB_ERR_NO_SUCH_INSTANCE`,
+ * `KVB_ERR_SAME_INSTANCE`, `KVB_ERR_LOAN_CROSSES` (`error->instance` is the other side of loan `error->needed`), `KVB_ERR_INCOMPATIBLE`
+ * (unlike numbers of ranks), `KVB_ERR_UNKNOWN_FORMAT` (bytes are those of the formats that the registries were made with),
+ * `KVB_ERR_TOO_FEW_BYTES`, `KVB_ERR_BEYOND_MAX` (the borrower never has room), those of `kvb_seqs_shrink`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_lend(kvb_fleet *fleet,
+                          uint64_t from,
+                          uint64_t to,
+                          size_t blocks,
+                          uint64_t *loan,
+                          kvb_error *error);
+
+/**
+ * Lets a loan go on if nothing drains any more, and says how far it is. Ask again until the stage is the one that you wait for. One that is
+ * over is known no more after that was said.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the fleet's. As `kvb_seqs_shrink` while something drains,
+ * and `kvb_seqs_grow` once. Errors, after which the loan is as it was: `KVB_ERR_NO_SUCH_LOAN`, `KVB_ERR_NO_SUCH_INSTANCE`, those of
+ * `kvb_seqs_grow` with `error->instance`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_settle(kvb_fleet *fleet,
+                            uint64_t loan,
+                            kvb_loan *out,
+                            kvb_error *error);
+
+/**
+ * Gives the memory of a loan back: takes the borrower's blocks out of its service, and lets `kvb_fleet_settle` give the lender its own when
+ * none drains. If the borrower has not got them yet it is over at once.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the fleet's. As `kvb_seqs_shrink`. Errors, after which the
+ * loan is as it was: `KVB_ERR_NO_SUCH_LOAN`, `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_SHORTFALL` and others of `kvb_seqs_shrink` with
+ * `error->instance`: the borrower can't do without them now. NULL: only `error`.
+ */
+kvb_status kvb_fleet_give_back(kvb_fleet *fleet,
+                               uint64_t loan,
+                               kvb_loan *out,
+                               kvb_error *error);
+
+/**
+ * How far a loan was when it was asked last. Changes nothing.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the fleet's. O(log loans).
+ * Errors: `KVB_ERR_NO_SUCH_LOAN`: it is over, or another fleet's; `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_fleet_get_loan(const kvb_fleet *fleet,
+                              uint64_t loan,
+                              kvb_loan *out,
+                              kvb_error *error);
+
+/**
+ * Lists the loans that are not over, in the order in which they were given: the first `capacity` of them. `*count` is how many there are.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: the fleet's. O(loans), no allocation. Errors: none but those of pointers.
+ * NULL: `out` if `capacity` is 0.
+ */
+kvb_status kvb_fleet_list_loans(const kvb_fleet *fleet,
+                                uint64_t *out,
+                                size_t capacity,
+                                size_t *count);
+
+/* ---------------------------------------------------------------------------
+ * The figures of a fleet: each instance for itself, and for each model the largest request that fits on one beside the sum.
+ */
+
+/** Requests that a fleet was asked to admit, by what became of them. Each call counts once. */
+typedef struct kvb_fleet_statistics {
+    /** `sizeof(kvb_fleet_statistics)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Admitted. */
+    uint64_t placed;
+    /** Refused, as they fit on no instance whatever leaves. */
+    uint64_t never;
+    /** Refused for now, for want of memory. */
+    uint64_t later;
+    /** Those of them that would have fit in what is available in sum. */
+    uint64_t later_fits_in_sum;
+    /** Refused for now, for want of token service. */
+    uint64_t service_full;
+    /** Not admitted for another reason. */
+    uint64_t otherwise;
+} kvb_fleet_statistics;
+
+/**
+ * Reads what became of the requests so far.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the fleet's. O(1). Errors: `KVB_ERR_STRUCT_SIZE`.
+ * NULL: neither.
+ */
+kvb_status kvb_fleet_get_statistics(const kvb_fleet *fleet,
+                                    kvb_fleet_statistics *out);
+
+/** The figures of a fleet at one look. It does not change. */
+typedef struct kvb_fleet_report kvb_fleet_report;
+
+/**
+ * Takes the figures of a fleet.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_fleet_report_destroy`. Threads: the fleet's. As `kvb_seqs_get_report` for each
+ * instance. Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_fleet_report_create(const kvb_fleet *fleet,
+                                   kvb_fleet_report **out);
+
+/**
+ * Instances of the report, in the order in which they were added.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_fleet_report_instances(const kvb_fleet_report *report);
+
+/** The figures of one instance as a member of a fleet. */
+typedef struct kvb_member_report {
+    /** `sizeof(kvb_member_report)`. */
+    uint32_t struct_size;
+    /** `KVB_INSTANCE_*`: whether it takes requests. */
+    uint32_t state;
+    /** Which. */
+    uint64_t instance;
+    /** The model that it serves. */
+    uint64_t model;
+    /** How much of its memory is in use, and of its token service. */
+    kvb_share share;
+    /** Blocks that it has lent on each rank: those that the borrower has, or that drain for it. */
+    uint64_t lent;
+    /** Blocks that it has borrowed on each rank. */
+    uint64_t borrowed;
+} kvb_member_report;
+
+/**
+ * Reads the figures of one instance as a member; `at` is below `kvb_fleet_report_instances`.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_fleet_report_get_member(const kvb_fleet_report *report,
+                                       size_t at,
+                                       kvb_member_report *out);
+
+/**
+ * Reads the figures of one instance, as `kvb_seqs_get_report` does.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_fleet_report_get_instance(const kvb_fleet_report *report,
+                                         size_t at,
+                                         kvb_seqs_report *out);
+
+/**
+ * Models of the report, by their numbers.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+size_t kvb_fleet_report_models(const kvb_fleet_report *report);
+
+/** The figures of one model. */
+typedef struct kvb_model_report {
+    /** `sizeof(kvb_model_report)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t reserved;
+    /** Which. */
+    uint64_t model;
+    /** Instances that serve it. */
+    uint64_t instances;
+    /** Those of them that take requests. */
+    uint64_t ready;
+    /** The largest request that fits on one of these, beside what they have in sum. */
+    kvb_largest largest;
+} kvb_model_report;
+
+/**
+ * Reads the figures of one model; `at` is below `kvb_fleet_report_models`.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(1). Errors: `KVB_ERR_OUT_OF_RANGE`,
+ * `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_fleet_report_get_model(const kvb_fleet_report *report,
+                                      size_t at,
+                                      kvb_model_report *out);
+
+/**
+ * Reads what had become of the requests.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: any. O(1). Errors: `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ */
+kvb_status kvb_fleet_report_get_statistics(const kvb_fleet_report *report,
+                                           kvb_fleet_statistics *out);
+
+/**
+ * Writes the figures for a person to read, as UTF-8 with a zero at its end, into `capacity` bytes. `*length` is what all of it takes
+ * without the zero: where that is not below `capacity` the text was cut off.
+ *
+ * Threads: any. O(instances + models), no allocation. Errors: none but those of pointers. NULL: `text` if `capacity` is 0; `length`.
+ */
+kvb_status kvb_fleet_report_text(const kvb_fleet_report *report,
+                                 char *text,
+                                 size_t capacity,
+                                 size_t *length);
+
+/**
+ * Gives the figures back.
+ *
+ * Threads: no other call may use them meanwhile. NULL: nothing happens.
+ */
+void kvb_fleet_report_destroy(kvb_fleet_report *report);
+
+/* ---------------------------------------------------------------------------
+ * Recounting every instance of a fleet.
+ */
+
+/**
+ * Recounts every instance from its blocks and from the tables of its holders: its registry, the leases that the fleet has given on it, and
+ * `others`, which must be all other holders of its pools. As `kvb_seqs_audit` for each. `error->instance` is the first that does not add up.
+ *
+ * Threads: none may use the pools meanwhile. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, `KVB_ERR_NO_MEMORY`.
+ * NULL: no others, `error`.
+ */
+kvb_status kvb_fleet_audit(const kvb_fleet *fleet,
+                           const kvb_holder *others,
+                           size_t count,
                            kvb_error *error);
 
 /* ---------------------------------------------------------------------------

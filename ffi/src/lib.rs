@@ -58,4 +58,6 @@ pub mod transfer;
 
 pub mod plan;
 
+pub mod fleet;
+
 pub mod holder;

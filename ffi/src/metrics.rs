@@ -9,6 +9,7 @@ use kvblock::{Metrics, MetricsError, OutOfMemory};
 
 use crate::arg::{self, Argument};
 use crate::error::{self, Problem, Told, kvb_error, plain, refused};
+use crate::fleet::kvb_fleet;
 use crate::leases::kvb_leases;
 use crate::object;
 use crate::pool::kvb_pool;
@@ -225,6 +226,28 @@ pub unsafe extern "C" fn kvb_metrics_add_leases(
         let leases = unsafe { arg::get(leases) }?;
         let report = leases.shard(shard)?.try_report().map_err(of_memory)?;
         metrics.leases(labels, &report).map_err(refused)
+    };
+    // SAFETY: as above.
+    unsafe { add(metrics, labels, label_count, error, report) }
+}
+
+/// Adds the figures of a fleet: what became of its requests (`kvblock_fleet_`); each model with a label `model` (`kvblock_model_`); and each
+/// instance with labels `instance` and `model`, as a member (`kvblock_member_`) and as `kvb_metrics_add_seqs`. All of it or nothing.
+///
+/// Threads: the page's and the fleet's. O(max_blocks + table entries) an instance; allocates. Otherwise as `kvb_metrics_add_pool`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kvb_metrics_add_fleet(
+    metrics: *mut kvb_metrics,
+    labels: *const kvb_label,
+    label_count: usize,
+    fleet: *const kvb_fleet,
+    error: *mut kvb_error,
+) -> kvb_status {
+    let report = |metrics: &mut Metrics, labels: &[(&str, &str)]| {
+        // SAFETY: the head of the header says what pointers must be.
+        let fleet = unsafe { arg::get(fleet) }?;
+        let report = fleet.inner.try_report().map_err(of_memory)?;
+        metrics.fleet(labels, &report).map_err(refused)
     };
     // SAFETY: as above.
     unsafe { add(metrics, labels, label_count, error, report) }

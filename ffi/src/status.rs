@@ -229,6 +229,50 @@ pub const KVB_ERR_COMMITTED: kvb_status = 632;
 /// The export has been aborted.
 pub const KVB_ERR_ABORTED: kvb_status = 633;
 
+// --- Fleets
+
+/// The fleet has no such instance.
+pub const KVB_ERR_NO_SUCH_INSTANCE: kvb_status = 700;
+
+/// Two instances are needed, and one was named twice.
+pub const KVB_ERR_SAME_INSTANCE: kvb_status = 701;
+
+/// An instance must be able to compute at least one position in a step.
+pub const KVB_ERR_NO_SERVICE: kvb_status = 702;
+
+/// A pool is another instance's, whose memory would be counted twice.
+pub const KVB_ERR_SHARED_POOL: kvb_status = 703;
+
+/// A shard has the name of another instance's.
+pub const KVB_ERR_SHARED_NAME: kvb_status = 704;
+
+/// The instance is in use.
+pub const KVB_ERR_NOT_EMPTY: kvb_status = 705;
+
+/// No instance serves the model.
+pub const KVB_ERR_NO_SUCH_MODEL: kvb_status = 706;
+
+/// It takes no requests, as it is starting or draining.
+pub const KVB_ERR_NOT_READY: kvb_status = 707;
+
+/// Too little token service is left.
+pub const KVB_ERR_SERVICE_FULL: kvb_status = 708;
+
+/// The two instances serve different models.
+pub const KVB_ERR_OTHER_MODEL: kvb_status = 709;
+
+/// The move was finished or aborted before.
+pub const KVB_ERR_MOVE_OVER: kvb_status = 710;
+
+/// The lender has borrowed, or the borrower has lent: give that back instead.
+pub const KVB_ERR_LOAN_CROSSES: kvb_status = 711;
+
+/// The fleet has no such loan, or it is over.
+pub const KVB_ERR_NO_SUCH_LOAN: kvb_status = 712;
+
+/// The bytes are too few for one block of the borrower.
+pub const KVB_ERR_TOO_FEW_BYTES: kvb_status = 713;
+
 // --- Plans
 
 /// A number is 0 that must not be: `which` is `KVB_PLAN_INPUT_*`.
@@ -327,6 +371,20 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_LINKED, c"KVB_ERR_LINKED", c"an import reads the export, and its registry commits"),
     (KVB_ERR_COMMITTED, c"KVB_ERR_COMMITTED", c"the export has been committed"),
     (KVB_ERR_ABORTED, c"KVB_ERR_ABORTED", c"the export has been aborted"),
+    (KVB_ERR_NO_SUCH_INSTANCE, c"KVB_ERR_NO_SUCH_INSTANCE", c"the fleet has no such instance"),
+    (KVB_ERR_SAME_INSTANCE, c"KVB_ERR_SAME_INSTANCE", c"two instances are needed, and one was named twice"),
+    (KVB_ERR_NO_SERVICE, c"KVB_ERR_NO_SERVICE", c"an instance must be able to compute at least one position in a step"),
+    (KVB_ERR_SHARED_POOL, c"KVB_ERR_SHARED_POOL", c"a pool is another instance's, whose memory would be counted twice"),
+    (KVB_ERR_SHARED_NAME, c"KVB_ERR_SHARED_NAME", c"a shard has the name of another instance's"),
+    (KVB_ERR_NOT_EMPTY, c"KVB_ERR_NOT_EMPTY", c"the instance is in use"),
+    (KVB_ERR_NO_SUCH_MODEL, c"KVB_ERR_NO_SUCH_MODEL", c"no instance serves the model"),
+    (KVB_ERR_NOT_READY, c"KVB_ERR_NOT_READY", c"it takes no requests, as it is starting or draining"),
+    (KVB_ERR_SERVICE_FULL, c"KVB_ERR_SERVICE_FULL", c"too little token service is left"),
+    (KVB_ERR_OTHER_MODEL, c"KVB_ERR_OTHER_MODEL", c"the two instances serve different models"),
+    (KVB_ERR_MOVE_OVER, c"KVB_ERR_MOVE_OVER", c"the move was finished or aborted before"),
+    (KVB_ERR_LOAN_CROSSES, c"KVB_ERR_LOAN_CROSSES", c"the lender has borrowed, or the borrower has lent: give that back instead"),
+    (KVB_ERR_NO_SUCH_LOAN, c"KVB_ERR_NO_SUCH_LOAN", c"the fleet has no such loan, or it is over"),
+    (KVB_ERR_TOO_FEW_BYTES, c"KVB_ERR_TOO_FEW_BYTES", c"the bytes are too few for one block of the borrower"),
     (KVB_ERR_PLAN_ZERO, c"KVB_ERR_PLAN_ZERO", c"a number is 0 that must not be: which is KVB_PLAN_INPUT_*"),
     (KVB_ERR_PLAN_MARGIN, c"KVB_ERR_PLAN_MARGIN", c"the margin is more than the device's memory"),
     (KVB_ERR_PLAN_DOES_NOT_FIT, c"KVB_ERR_PLAN_DOES_NOT_FIT", c"more is needed beside K/V than the device has: which is KVB_PLAN_TERM_*"),

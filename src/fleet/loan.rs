@@ -11,6 +11,13 @@ use super::member::InstanceId;
 pub struct Loan(pub(super) u64);
 
 impl Loan {
+    /// The name with this number, as [`get`](Self::get) told it. A fleet answers [`NoSuchLoan`](crate::NoSuchLoan) to one that it has not
+    /// given.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
     /// How many loans the fleet had given before.
     #[must_use]
     pub const fn get(self) -> u64 {

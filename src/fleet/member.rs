@@ -15,6 +15,13 @@ use crate::pool::{Core, address};
 pub struct InstanceId(pub(super) u64);
 
 impl InstanceId {
+    /// The name with this number, as [`get`](Self::get) told it. A fleet answers [`NoSuchInstance`](crate::NoSuchInstance) to one that it
+    /// has not given.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
     /// How many instances the fleet had been given before.
     #[must_use]
     pub const fn get(self) -> u64 {

@@ -1,9 +1,9 @@
 //! Memory lent between two models on the same devices: never more bytes in use than there are.
 
 use kvblock::{
-    ElementType, Fleet, Instance, InstanceId, InstanceResizeError, KvFormat, LendError, LoanError,
-    LoanStage, LoanState, Member, PoolConfig, Rank, Refused, RemoveError, ResizeError, Sequences,
-    SequencesConfig, SettleError, ShardId,
+    ElementType, Fleet, Instance, InstanceId, InstanceResizeError, KvFormat, LendError, Loan,
+    LoanError, LoanStage, LoanState, Member, PoolConfig, Rank, Refused, RemoveError, ResizeError,
+    Sequences, SequencesConfig, SettleError, ShardId,
 };
 
 use crate::support::says;
@@ -106,6 +106,7 @@ fn a_loan_waits_for_what_drains_and_comes_back_the_same_way() {
     };
     assert_eq!(over.loan, loan);
     says(&over, &[0]);
+    assert_eq!(Loan::new(over.loan.get()), loan);
     assert!(fleet.give_back(loan).is_err() && fleet.loan(loan).is_err());
     assert_eq!(fleet.loans().count(), 0);
 }

@@ -1,8 +1,8 @@
 //! How instances come, become ready, drain and go.
 
 use kvblock::{
-    AddError, Fleet, Instance, InstanceState, Member, NoPlace, NoService, NoSuchInstance,
-    Placement, PoolConfig, Rank, RemoveError, Returned, SequencesConfig, ShardId,
+    AddError, Fleet, Instance, InstanceId, InstanceState, Member, NoPlace, NoService,
+    NoSuchInstance, Placement, PoolConfig, Rank, RemoveError, Returned, SequencesConfig, ShardId,
 };
 
 use crate::support::says;
@@ -178,4 +178,13 @@ fn an_empty_fleet_has_no_place() {
             Err(NoPlace::NoSuchModel { model: MODEL })
         );
     });
+}
+
+#[test]
+fn an_instance_is_found_by_the_number_that_its_name_told() {
+    let (fleet, ids) = fleet(&[8]);
+    let name = InstanceId::new(ids[0].get());
+    assert_eq!(fleet.state(name), Ok(InstanceState::Ready));
+    let stale = fleet.state(InstanceId::new(1)).unwrap_err();
+    assert_eq!(stale.instance.get(), 1);
 }

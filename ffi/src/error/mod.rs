@@ -3,6 +3,7 @@
 //! Every error of the library tells its number and its figures through `Told`; `call` writes them to where the caller wants them.
 
 mod copy;
+mod fleet;
 mod lease;
 mod plan;
 mod pool;
@@ -117,6 +118,20 @@ impl Figures {
     pub(crate) const fn on(self, shard: kvblock::ShardId) -> Self {
         Self {
             shard: shard.get(),
+            ..self
+        }
+    }
+
+    pub(crate) const fn at(self, instance: kvblock::InstanceId) -> Self {
+        Self {
+            instance: instance.get(),
+            ..self
+        }
+    }
+
+    pub(crate) const fn in_sum(self, blocks: usize) -> Self {
+        Self {
+            sum: blocks as u64,
             ..self
         }
     }

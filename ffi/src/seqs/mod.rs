@@ -58,6 +58,13 @@ pub struct kvb_seqs {
 }
 
 impl kvb_seqs {
+    /// The instance of a fleet, as C knows it.
+    pub(crate) const fn of_mut(instance: &mut Instance) -> &mut Self {
+        let instance: *mut Instance = instance;
+        // SAFETY: a `repr(C)` struct of one field is laid out as the field.
+        unsafe { &mut *instance.cast::<Self>() }
+    }
+
     /// The registry of one shard.
     pub(crate) fn shard(&self, shard: usize) -> Result<&Sequences, Argument> {
         let shards = self.inner.shards();
