@@ -49,12 +49,13 @@ class Engine {
     // Takes blocks for all tokens of a sequence. What is found of them need not be computed.
     Admission admit(const SequencePtr& sequence, std::size_t& hit, std::string& why);
 
-    // Appends one position to each of these, all of which are decoding, and tells who got none. They are decoded in the next launch.
+    // Who got no position.
     struct Shortage {
         std::vector<SequencePtr> sequences;
         // Blocks that they need in all.
         std::size_t needed = 0;
     };
+    // Appends one position to each of these, all of which are decoding, and puts them into the next launch.
     Shortage decode(const std::vector<SequencePtr>& batch);
 
     // Puts the next `count` positions of the prompt into the next launch.
@@ -74,8 +75,8 @@ class Engine {
     bool launch();
     std::size_t under_way() const { return device_.under_way(); }
 
-    // Waits for the oldest step under way, and gives back what waited for it. `finished` gets each sequence that still runs or was
-    // preempted, with the digest of the last position that is computed, if that is its last token's.
+    // Waits for the oldest step under way, and gives back what waited for it. Results are of sequences that have not ended: `last` is the
+    // digest of the last position that the step wrote, and `draws` says that the next token is drawn from it.
     struct Result {
         SequencePtr sequence;
         bool draws;
@@ -91,7 +92,7 @@ class Engine {
 
     const kvblock::Sequences& registry() const { return registry_; }
     const kvblock::Lanes& lanes() const { return lanes_; }
-    // Blocks that come back without anybody's doing, or are there.
+    // Blocks that are there, or come back when the device is done with them.
     std::size_t coming() const;
     std::uint64_t copies() const { return copies_; }
     std::uint64_t adopted() const { return adopted_; }

@@ -21,10 +21,13 @@ namespace {
 std::string program_server;
 std::string program_load;
 
-[[noreturn]] void fail(const std::string& what, const std::string& seen) {
-    std::fprintf(stderr, "FAILED: %s\n%s\n", what.c_str(), seen.c_str());
-    std::exit(1);
-}
+// Thrown, so that what was started and made is taken away.
+struct Failed {
+    std::string what;
+    std::string seen;
+};
+
+[[noreturn]] void fail(const std::string& what, const std::string& seen) { throw Failed{what, seen}; }
 
 void expect(bool is_so, const std::string& what, const std::string& seen) {
     if (!is_so) fail(what, seen);
@@ -343,19 +346,24 @@ int main(int argc, char** argv) {
     const std::string name = argv[1];
     program_server = argv[2];
     program_load = argv[3];
-    if (name == "load") {
-        under_load({"--blocks", "96", "--watermark", "2"});
-    } else if (name == "two_schedulers") {
-        under_load({"--blocks", "128", "--watermark", "2", "--schedulers", "2"});
-    } else if (name == "sigterm") {
-        on_sigterm();
-    } else if (name == "refusals") {
-        on_refusals();
-    } else if (name == "faults") {
-        with_faults();
-    } else {
-        std::fprintf(stderr, "server_test: there is no case %s\n", name.c_str());
-        return 2;
+    try {
+        if (name == "load") {
+            under_load({"--blocks", "96", "--watermark", "2"});
+        } else if (name == "two_schedulers") {
+            under_load({"--blocks", "128", "--watermark", "2", "--schedulers", "2"});
+        } else if (name == "sigterm") {
+            on_sigterm();
+        } else if (name == "refusals") {
+            on_refusals();
+        } else if (name == "faults") {
+            with_faults();
+        } else {
+            std::fprintf(stderr, "server_test: there is no case %s\n", name.c_str());
+            return 2;
+        }
+    } catch (const Failed& failed) {
+        std::fprintf(stderr, "FAILED: %s\n%s\n", failed.what.c_str(), failed.seen.c_str());
+        return 1;
     }
     return 0;
 }
