@@ -3,6 +3,7 @@
 #define KVBLOCK_OBJECT_HPP
 
 #include <kvblock.h>
+#include <kvblock/result.hpp>
 
 #include <utility>
 
@@ -44,6 +45,34 @@ private:
     T* raw_ = nullptr;
 };
 
+namespace detail {
+
+/** Makes an object by a call that writes a pointer and tells its error. */
+template <typename T, typename Raw, typename Call>
+Result<T> made(Call call) noexcept {
+    Raw* raw = nullptr;
+    kvb_error error = Error::blank();
+    const kvb_status status = call(&raw, &error);
+    if (status == KVB_OK) return Result<T>(T(raw));
+    error.status = status;
+    return Result<T>(Error(error));
+}
+
+/** Forgets an object that a call has taken. */
+template <typename T, void (*destroy)(T*)>
+void gone(Object<T, destroy>& object) noexcept {
+    (void)object.release();
+}
+
+/** Makes a call that takes an object away if it succeeds. */
+template <typename O, typename Call>
+Result<void> consumed(O& object, Call call) noexcept {
+    Result<void> done = told(call);
+    if (done) gone(object);
+    return done;
+}
+
+}  // namespace detail
 }  // namespace kvblock
 
 #endif  // KVBLOCK_OBJECT_HPP
