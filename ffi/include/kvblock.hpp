@@ -24,6 +24,8 @@
 #include <kvblock/admit.hpp>
 #include <kvblock/chain.hpp>
 #include <kvblock/events.hpp>
+#include <kvblock/fleet.hpp>
+#include <kvblock/fleet_report.hpp>
 #include <kvblock/format.hpp>
 #include <kvblock/handle.hpp>
 #include <kvblock/holder.hpp>
@@ -32,6 +34,7 @@
 #include <kvblock/layout.hpp>
 #include <kvblock/leases.hpp>
 #include <kvblock/metrics.hpp>
+#include <kvblock/move.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/plan.hpp>
 #include <kvblock/pool.hpp>

@@ -98,8 +98,9 @@ fn every_function_can_be_called_with_nothing() {
     for function in prototypes() {
         let arguments: Vec<_> = function.parameters.iter().map(|it| nothing(it)).collect();
         let call = format!("{}({})", function.name, arguments.join(", "));
-        // NULL are the library's own hooks.
-        let refuses = function.answer == "kvb_status" && function.name != "kvb_set_hooks";
+        // NULL are the library's own hooks; a text of no ranks may be written nowhere.
+        let may_be_null = ["kvb_set_hooks", "kvb_plan_text"].contains(&function.name.as_str());
+        let refuses = function.answer == "kvb_status" && !may_be_null;
         if refuses && arguments.contains(&"NULL") {
             writeln!(code, "CHECK({call})").expect("text grows");
         } else {

@@ -33,7 +33,7 @@ fn called_in(directory: &Path, extensions: &[&str], called: &mut BTreeSet<String
 
 fn is_comment(line: &str) -> bool {
     let line = line.trim_start();
-    line.starts_with("//") || line.starts_with("/*") || line.starts_with('*')
+    line.starts_with("//") || line.starts_with("/*") || line.starts_with("* ")
 }
 
 /// The functions that are called nowhere there.
@@ -41,15 +41,15 @@ fn missing(directory: &str, extensions: &[&str]) -> Vec<String> {
     let mut called = BTreeSet::new();
     called_in(&support::package().join(directory), extensions, &mut called);
     let names = prototypes().into_iter().map(|function| function.name);
-    names.filter(|name| !called.contains(name)).collect()
+    // The header itself asks `kvb_abi_version`.
+    names
+        .filter(|name| !called.contains(name) && name != "kvb_abi_version")
+        .collect()
 }
 
 #[test]
 fn every_function_has_a_wrapper_in_cpp() {
-    // The header itself asks it.
-    let allowed = ["kvb_abi_version"];
-    let mut missing = missing("include/kvblock", &["hpp"]);
-    missing.retain(|name| !allowed.contains(&name.as_str()));
+    let missing = missing("include/kvblock", &["hpp"]);
     assert!(missing.is_empty(), "without a wrapper: {missing:?}");
 }
 

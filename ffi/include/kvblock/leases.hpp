@@ -36,6 +36,8 @@ public:
             return status;
         });
     }
+    /** References that it holds on one shard while it lives. */
+    std::size_t references(std::size_t shard = 0) const noexcept { return kvb_lease_references(get(), shard); }
     /** Lets it live until a later time. */
     Result<void> extend(std::uint64_t deadline) const noexcept {
         return detail::plain(kvb_lease_extend(get(), deadline));

@@ -3,6 +3,7 @@
 #define KVBLOCK_METRICS_HPP
 
 #include <kvblock.h>
+#include <kvblock/fleet.hpp>
 #include <kvblock/leases.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/pool.hpp>
@@ -49,6 +50,12 @@ public:
     Result<void> add(View<const Label> labels, const Leases& leases, std::size_t shard = 0) noexcept {
         return detail::told([&](kvb_error* error) {
             return kvb_metrics_add_leases(get(), labels.data(), labels.size(), leases.get(), shard, error);
+        });
+    }
+    /** Adds the figures of a fleet, its models and its instances. */
+    Result<void> add(View<const Label> labels, const Fleet& fleet) noexcept {
+        return detail::told([&](kvb_error* error) {
+            return kvb_metrics_add_fleet(get(), labels.data(), labels.size(), fleet.get(), error);
         });
     }
     /** Writes the page with a zero at its end; how long all of it is. */

@@ -5,6 +5,7 @@
 #include <kvblock.h>
 #include <kvblock/result.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace kvblock {
@@ -73,6 +74,27 @@ Result<void> consumed(O& object, Call call) noexcept {
 }
 
 }  // namespace detail
+
+/** An object of somebody else's, or none: used as one's own by `*` and `->`, and never destroyed by this. */
+template <typename O>
+class Lent {
+public:
+    /** Borrows what C lent. */
+    template <typename T>
+    explicit Lent(T* raw) noexcept : object_(raw) {}
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() { detail::gone(object_); }
+
+    /** Whether there is one. */
+    explicit operator bool() const noexcept { return static_cast<bool>(object_); }
+    O& operator*() noexcept { return object_; }
+    O* operator->() noexcept { return &object_; }
+
+private:
+    std::remove_const_t<O> object_;
+};
+
 }  // namespace kvblock
 
 #endif  // KVBLOCK_OBJECT_HPP
