@@ -22,12 +22,19 @@
 
 #include <kvblock.h>
 #include <kvblock/admit.hpp>
+#include <kvblock/chain.hpp>
+#include <kvblock/events.hpp>
+#include <kvblock/fleet.hpp>
+#include <kvblock/fleet_report.hpp>
 #include <kvblock/format.hpp>
 #include <kvblock/handle.hpp>
+#include <kvblock/holder.hpp>
 #include <kvblock/hooks.hpp>
 #include <kvblock/lanes.hpp>
 #include <kvblock/layout.hpp>
 #include <kvblock/leases.hpp>
+#include <kvblock/metrics.hpp>
+#include <kvblock/move.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/plan.hpp>
 #include <kvblock/pool.hpp>
@@ -35,6 +42,7 @@
 #include <kvblock/result.hpp>
 #include <kvblock/sequences.hpp>
 #include <kvblock/step.hpp>
+#include <kvblock/transfer.hpp>
 #include <kvblock/view.hpp>
 
 #endif  // KVBLOCK_HPP

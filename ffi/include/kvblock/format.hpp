@@ -18,11 +18,8 @@ public:
     using Object::Object;
     /** Positions of a block, a number of yours for the type of their elements, and the bytes of a block in each plane. */
     static Result<Format> create(std::size_t block_size, std::uint32_t element, View<const std::uint64_t> planes) noexcept {
-        return detail::told<Format>([&](Format& format, kvb_error* error) {
-            kvb_format* raw = nullptr;
-            const kvb_status status = kvb_format_create(block_size, element, planes.data(), planes.size(), &raw, error);
-            format.reset(raw);
-            return status;
+        return detail::made<Format, kvb_format>([&](kvb_format** out, kvb_error* error) {
+            return kvb_format_create(block_size, element, planes.data(), planes.size(), out, error);
         });
     }
     /** Bytes of a block in all planes. */

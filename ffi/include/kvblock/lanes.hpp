@@ -21,12 +21,8 @@ public:
     using Object::Object;
     /** One lane for a pool, as shard 0. */
     static Result<Lanes> create(PoolRef pool) noexcept {
-        return detail::plain<Lanes>([&](Lanes& lanes) {
-            kvb_lanes* raw = nullptr;
-            const kvb_status status = kvb_pool_lanes_create(pool.get(), &raw);
-            lanes.reset(raw);
-            return status;
-        });
+        return detail::made<Lanes, kvb_lanes>(
+            [&](kvb_lanes** out, kvb_error*) { return kvb_pool_lanes_create(pool.get(), out); });
     }
     /** The stream of a shard has passed a fence; how many blocks became free or idle by it. */
     Result<std::size_t> complete(std::size_t shard, Fence fence) noexcept {

@@ -23,22 +23,16 @@ public:
     using Object::Object;
     /** Says where so many blocks are. */
     static Result<Layout> create(View<const Plane> planes, std::size_t blocks) noexcept {
-        return detail::told<Layout>([&](Layout& layout, kvb_error* error) {
-            kvb_layout* raw = nullptr;
-            const kvb_status status = kvb_layout_create(planes.data(), planes.size(), blocks, &raw, error);
-            layout.reset(raw);
-            return status;
+        return detail::made<Layout, kvb_layout>([&](kvb_layout** out, kvb_error* error) {
+            return kvb_layout_create(planes.data(), planes.size(), blocks, out, error);
         });
     }
     /** Bytes of a block, in all planes together. */
     std::uint64_t block_bytes() const noexcept { return kvb_layout_block_bytes(get()); }
     /** The format of its blocks. */
     Result<Format> format(std::size_t block_size, std::uint32_t element) const noexcept {
-        return detail::told<Format>([&](Format& format, kvb_error* error) {
-            kvb_format* raw = nullptr;
-            const kvb_status status = kvb_layout_format(get(), block_size, element, &raw, error);
-            format.reset(raw);
-            return status;
+        return detail::made<Format, kvb_format>([&](kvb_format** out, kvb_error* error) {
+            return kvb_layout_format(get(), block_size, element, out, error);
         });
     }
     /** Where a block begins in a plane. */

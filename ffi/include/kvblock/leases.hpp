@@ -3,6 +3,7 @@
 #define KVBLOCK_LEASES_HPP
 
 #include <kvblock.h>
+#include <kvblock/chain.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/pool.hpp>
 #include <kvblock/result.hpp>
@@ -35,6 +36,8 @@ public:
             return status;
         });
     }
+    /** References that it holds on one shard while it lives. */
+    std::size_t references(std::size_t shard = 0) const noexcept { return kvb_lease_references(get(), shard); }
     /** Lets it live until a later time. */
     Result<void> extend(std::uint64_t deadline) const noexcept {
         return detail::plain(kvb_lease_extend(get(), deadline));
@@ -51,21 +54,27 @@ public:
     using Object::Object;
     /** A table for one pool, as shard 0. */
     static Result<Leases> create(PoolRef pool, std::size_t budget) noexcept {
-        return detail::plain<Leases>([&](Leases& leases) {
-            kvb_leases* raw = nullptr;
-            const kvb_status status = kvb_pool_leases_create(pool.get(), budget, &raw);
-            leases.reset(raw);
-            return status;
+        return detail::made<Leases, kvb_leases>(
+            [&](kvb_leases** out, kvb_error*) { return kvb_pool_leases_create(pool.get(), budget, out); });
+    }
+    /** Leases the blocks of a chain, beside the chain. */
+    Result<Lease> grant(const Chain& chain, std::uint64_t owner, std::uint64_t deadline) noexcept {
+        return detail::made<Lease, kvb_lease>([&](kvb_lease** out, kvb_error* error) {
+            return kvb_leases_grant(get(), chain.get(), owner, deadline, out, error);
         });
+    }
+    /** Makes a chain a lease. Refused, it is as it was. */
+    Result<Lease> keep(Chain&& chain, std::uint64_t owner, std::uint64_t deadline) noexcept {
+        Result<Lease> kept = detail::made<Lease, kvb_lease>([&](kvb_lease** out, kvb_error* error) {
+            return kvb_leases_keep(get(), chain.get(), owner, deadline, out, error);
+        });
+        if (kept) detail::gone(chain);
+        return kept;
     }
     /** Another handle of the lease that an owner has. */
     Result<Lease> lease(std::uint64_t owner) const noexcept {
-        return detail::plain<Lease>([&](Lease& lease) {
-            kvb_lease* raw = nullptr;
-            const kvb_status status = kvb_leases_get(get(), owner, &raw);
-            lease.reset(raw);
-            return status;
-        });
+        return detail::made<Lease, kvb_lease>(
+            [&](kvb_lease** out, kvb_error*) { return kvb_leases_get(get(), owner, out); });
     }
     /** Tells the time, and ends what is over; how many ended by it. */
     Result<std::size_t> tick(std::uint64_t now) noexcept {

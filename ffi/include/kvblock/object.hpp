@@ -3,7 +3,9 @@
 #define KVBLOCK_OBJECT_HPP
 
 #include <kvblock.h>
+#include <kvblock/result.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace kvblock {
@@ -42,6 +44,55 @@ public:
 
 private:
     T* raw_ = nullptr;
+};
+
+namespace detail {
+
+/** Makes an object by a call that writes a pointer and tells its error. */
+template <typename T, typename Raw, typename Call>
+Result<T> made(Call call) noexcept {
+    Raw* raw = nullptr;
+    kvb_error error = Error::blank();
+    const kvb_status status = call(&raw, &error);
+    if (status == KVB_OK) return Result<T>(T(raw));
+    error.status = status;
+    return Result<T>(Error(error));
+}
+
+/** Forgets an object that a call has taken. */
+template <typename T, void (*destroy)(T*)>
+void gone(Object<T, destroy>& object) noexcept {
+    (void)object.release();
+}
+
+/** Makes a call that takes an object away if it succeeds. */
+template <typename O, typename Call>
+Result<void> consumed(O& object, Call call) noexcept {
+    Result<void> done = told(call);
+    if (done) gone(object);
+    return done;
+}
+
+}  // namespace detail
+
+/** An object of somebody else's, or none: used as one's own by `*` and `->`, and never destroyed by this. */
+template <typename O>
+class Lent {
+public:
+    /** Borrows what C lent. */
+    template <typename T>
+    explicit Lent(T* raw) noexcept : object_(raw) {}
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() { detail::gone(object_); }
+
+    /** Whether there is one. */
+    explicit operator bool() const noexcept { return static_cast<bool>(object_); }
+    O& operator*() noexcept { return object_; }
+    O* operator->() noexcept { return &object_; }
+
+private:
+    std::remove_const_t<O> object_;
 };
 
 }  // namespace kvblock

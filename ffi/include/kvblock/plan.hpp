@@ -47,12 +47,8 @@ inline Result<std::size_t> plan_text(View<const kvb_plan_input* const> ranks, Vi
 
 /** The format of a rank's blocks. */
 inline Result<Format> plan_format(const PlanInput& rank, std::uint32_t element) noexcept {
-    return detail::told<Format>([&](Format& format, kvb_error* error) {
-        kvb_format* raw = nullptr;
-        const kvb_status status = kvb_plan_format(&rank, element, &raw, error);
-        format.reset(raw);
-        return status;
-    });
+    return detail::made<Format, kvb_format>(
+        [&](kvb_format** out, kvb_error* error) { return kvb_plan_format(&rank, element, out, error); });
 }
 
 /** Sequences of so many positions each that fit into so many blocks, if they share nothing. */

@@ -106,12 +106,8 @@ public:
     }
     /** A worker for the calling thread. */
     Result<Worker> worker() const noexcept {
-        return detail::told<Worker>([&](Worker& worker, kvb_error* error) {
-            kvb_worker* raw = nullptr;
-            const kvb_status status = kvb_worker_create(raw_, &raw, error);
-            worker.reset(raw);
-            return status;
-        });
+        return detail::made<Worker, kvb_worker>(
+            [&](kvb_worker** out, kvb_error* error) { return kvb_worker_create(raw_, out, error); });
     }
     /** Brings the next ids online. */
     Result<Resized> grow(std::size_t blocks) const noexcept {
@@ -182,12 +178,8 @@ public:
 
     /** Makes a pool with all of its bookkeeping. */
     static Result<Pool> create(const PoolConfig& config) noexcept {
-        return detail::told<Pool>([&](Pool& pool, kvb_error* error) {
-            kvb_pool* raw = nullptr;
-            const kvb_status status = kvb_pool_create(&config.raw(), &raw, error);
-            pool.reset(raw);
-            return status;
-        });
+        return detail::made<Pool, kvb_pool>(
+            [&](kvb_pool** out, kvb_error* error) { return kvb_pool_create(&config.raw(), out, error); });
     }
 
     /** Gives the pool to the caller, who destroys it. */

@@ -57,12 +57,8 @@ public:
     using Object::Object;
     /** Makes one of its parts, whose bytes are copied. */
     static Result<Namespace> create(const NamespaceParts& parts) noexcept {
-        return detail::plain<Namespace>([&](Namespace& space) {
-            kvb_namespace* raw = nullptr;
-            const kvb_status status = kvb_namespace_create(&parts.raw(), &raw);
-            space.reset(raw);
-            return status;
-        });
+        return detail::made<Namespace, kvb_namespace>(
+            [&](kvb_namespace** out, kvb_error*) { return kvb_namespace_create(&parts.raw(), out); });
     }
 };
 

@@ -5,6 +5,7 @@
 #include <kvblock.h>
 #include <kvblock/admit.hpp>
 #include <kvblock/handle.hpp>
+#include <kvblock/holder.hpp>
 #include <kvblock/lanes.hpp>
 #include <kvblock/leases.hpp>
 #include <kvblock/object.hpp>
@@ -31,25 +32,10 @@ public:
     using Object::Object;
     /** Ends it when each shard's lane has passed the fence. Refused, it is as it was. */
     Result<void> release_after(Lanes& lanes, Fence fence) && noexcept {
-        Result<void> ended =
-            detail::told([&](kvb_error* error) { return kvb_detached_release_after(get(), lanes.get(), fence, error); });
-        if (ended) (void)release();
-        return ended;
+        return detail::consumed(
+            *this, [&](kvb_error* error) { return kvb_detached_release_after(get(), lanes.get(), fence, error); });
     }
 };
-
-class Sequences;
-
-/** Somebody who holds blocks or credits, for audits. Borrows it. */
-struct Holder : kvb_holder {
-    Holder(const Sequences& seqs) noexcept;
-    Holder(const Lanes& lanes) noexcept : kvb_holder{KVB_HOLDER_LANES, 0, lanes.get()} {}
-    Holder(const Leases& leases) noexcept : kvb_holder{KVB_HOLDER_LEASES, 0, leases.get()} {}
-    /** One whose table is gone. */
-    Holder(const Lease& lease) noexcept : kvb_holder{KVB_HOLDER_LEASE, 0, lease.get()} {}
-    Holder(const Detached& detached) noexcept : kvb_holder{KVB_HOLDER_DETACHED, 0, detached.get()} {}
-};
-static_assert(sizeof(Holder) == sizeof(kvb_holder));
 
 /** Whom to preempt. */
 struct Victims {
@@ -76,7 +62,7 @@ public:
     }
     /** A registry over several pools, each of which must hold every sequence. */
     static Result<Sequences> create(View<const PoolRef> pools, const SequencesConfig& config) noexcept {
-        return made([&](kvb_seqs** out, kvb_error* error) {
+        return detail::made<Sequences, kvb_seqs>([&](kvb_seqs** out, kvb_error* error) {
             // A pool is a pointer and nothing else, as asserted beside it.
             const auto* raw = reinterpret_cast<const kvb_pool* const*>(pools.data());
             return kvb_seqs_create(raw, pools.size(), &config.raw(), out, error);
@@ -84,33 +70,25 @@ public:
     }
     /** A registry over ranks that hold every sequence under the same block ids. */
     static Result<Sequences> lockstep(View<const Rank> ranks, const PoolConfig& pool, const SequencesConfig& config) noexcept {
-        return made([&](kvb_seqs** out, kvb_error* error) {
+        return detail::made<Sequences, kvb_seqs>([&](kvb_seqs** out, kvb_error* error) {
             return kvb_seqs_create_lockstep(ranks.data(), ranks.size(), &pool.raw(), &config.raw(), out, error);
         });
     }
     /** Another registry over the same shards. */
     Result<Sequences> another(const SequencesConfig& config) const noexcept {
-        return made([&](kvb_seqs** out, kvb_error* error) {
+        return detail::made<Sequences, kvb_seqs>([&](kvb_seqs** out, kvb_error* error) {
             return kvb_seqs_create_another(get(), &config.raw(), out, error);
         });
     }
     /** Room for what steps tell, of a batch of `sequences` with `positions` in all. */
     Result<Step> make_step(std::size_t sequences, std::size_t positions) const noexcept {
-        return detail::plain<Step>([&](Step& step) {
-            kvb_step* raw = nullptr;
-            const kvb_status status = kvb_step_create(get(), sequences, positions, &raw);
-            step.reset(raw);
-            return status;
-        });
+        return detail::made<Step, kvb_step>(
+            [&](kvb_step** out, kvb_error*) { return kvb_step_create(get(), sequences, positions, out); });
     }
     /** A lane for each shard. */
     Result<Lanes> lanes() const noexcept {
-        return detail::plain<Lanes>([&](Lanes& lanes) {
-            kvb_lanes* raw = nullptr;
-            const kvb_status status = kvb_seqs_lanes_create(get(), &raw);
-            lanes.reset(raw);
-            return status;
-        });
+        return detail::made<Lanes, kvb_lanes>(
+            [&](kvb_lanes** out, kvb_error*) { return kvb_seqs_lanes_create(get(), out); });
     }
 
     /** How many positions of a prompt are findable on every shard. */
@@ -234,44 +212,31 @@ public:
     }
     /** Ends every sequence and the registry when each lane has passed the fence. Refused, it is as it was. */
     Result<void> close_after(Lanes& lanes, Fence fence) && noexcept {
-        Result<void> closed =
-            detail::told([&](kvb_error* error) { return kvb_seqs_close_after(get(), lanes.get(), fence, error); });
-        if (closed) (void)Object::release();
-        return closed;
+        return detail::consumed(
+            *this, [&](kvb_error* error) { return kvb_seqs_close_after(get(), lanes.get(), fence, error); });
     }
     /** A table of leases for each shard, which hold at most so many references a shard together. */
     Result<Leases> leases(std::size_t budget) const noexcept {
-        return detail::plain<Leases>([&](Leases& leases) {
-            kvb_leases* raw = nullptr;
-            const kvb_status status = kvb_seqs_leases_create(get(), budget, &raw);
-            leases.reset(raw);
-            return status;
-        });
+        return detail::made<Leases, kvb_leases>(
+            [&](kvb_leases** out, kvb_error*) { return kvb_seqs_leases_create(get(), budget, out); });
     }
     /** Holds what is published of a sequence until a deadline, whatever becomes of the sequence. */
     Result<Lease> pin(Handle seq, Leases& leases, std::uint64_t owner, std::uint64_t deadline) const noexcept {
-        return detail::told<Lease>([&](Lease& lease, kvb_error* error) {
-            kvb_lease* raw = nullptr;
-            const kvb_status status = kvb_seqs_pin(get(), seq, leases.get(), owner, deadline, &raw, error);
-            lease.reset(raw);
-            return status;
+        return detail::made<Lease, kvb_lease>([&](kvb_lease** out, kvb_error* error) {
+            return kvb_seqs_pin(get(), seq, leases.get(), owner, deadline, out, error);
         });
     }
     /** Takes a sequence out, to be attached to another registry over the same shards. */
     Result<Detached> detach(Handle seq) noexcept {
-        return detail::told<Detached>([&](Detached& detached, kvb_error* error) {
-            kvb_detached* raw = nullptr;
-            const kvb_status status = kvb_seqs_detach(get(), seq, &raw, error);
-            detached.reset(raw);
-            return status;
-        });
+        return detail::made<Detached, kvb_detached>(
+            [&](kvb_detached** out, kvb_error* error) { return kvb_seqs_detach(get(), seq, out, error); });
     }
     /** Takes a detached sequence in and names it anew. Refused, it is as it was. */
     Result<Handle> attach(Detached&& detached) noexcept {
         Result<Handle> attached = detail::told<Handle>([&](Handle& out, kvb_error* error) {
             return kvb_seqs_attach(get(), detached.get(), &out, error);
         });
-        if (attached) (void)detached.release();
+        if (attached) detail::gone(detached);
         return attached;
     }
 
@@ -402,15 +367,6 @@ public:
     }
 
 private:
-    template <typename Make>
-    static Result<Sequences> made(Make make) noexcept {
-        return detail::told<Sequences>([&](Sequences& seqs, kvb_error* error) {
-            kvb_seqs* raw = nullptr;
-            const kvb_status status = make(&raw, error);
-            seqs.reset(raw);
-            return status;
-        });
-    }
     Result<std::size_t> listed(const std::uint64_t* label, View<Handle> out) const noexcept {
         return detail::plain<std::size_t>(
             [&](std::size_t& count) { return kvb_seqs_list(get(), label, out.data(), out.size(), &count); });
@@ -418,6 +374,7 @@ private:
 };
 
 inline Holder::Holder(const Sequences& seqs) noexcept : kvb_holder{KVB_HOLDER_SEQS, 0, seqs.get()} {}
+inline Holder::Holder(const Detached& detached) noexcept : kvb_holder{KVB_HOLDER_DETACHED, 0, detached.get()} {}
 
 }  // namespace kvblock
 

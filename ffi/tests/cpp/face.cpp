@@ -1,10 +1,7 @@
 /* Every wrapper of the C++ face does what the function of C does: a story over one pool, and the rest around it. */
-#include "../c/check.h"
-
-#include <kvblock.hpp>
+#include "need.hpp"
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -17,24 +14,6 @@
 using namespace kvblock;
 
 namespace {
-
-// Without exceptions there is no other way out.
-template <typename T>
-T need(Result<T> result, int line) {
-    if (!result) {
-        std::fprintf(stderr, "line %d: %s: %s\n", line, result.error().status().name(), result.error().message());
-        std::exit(1);
-    }
-    return std::move(result).value();
-}
-void need(Result<void> result, int line) {
-    if (!result) {
-        std::fprintf(stderr, "line %d: %s: %s\n", line, result.error().status().name(), result.error().message());
-        std::exit(1);
-    }
-}
-#define NEED(call) need(call, __LINE__)
-#define REFUSED(call, wanted) CHECK_STATUS((call).status().code(), wanted)
 
 std::vector<std::uint32_t> counting(std::size_t count, std::uint32_t first) {
     std::vector<std::uint32_t> tokens(count);
@@ -137,12 +116,12 @@ void story() {
     std::size_t failed = 9;
     NEED(seqs.advance(done, failures, &failed));
     CHECK_EQ(failed, 0);
-    CHECK_STATUS(seqs.advance(done, failures, &failed).status().code(), KVB_ERR_PARTIAL);
+    REFUSED(seqs.advance(done, failures, &failed), KVB_ERR_PARTIAL);
     CHECK_EQ(failed, 2);
     CHECK_STATUS(failures[1].status, KVB_ERR_NOT_NEXT);
-    CHECK_STATUS(seqs.advance(done, View<Failure>(failures.data(), 1)).status().code(), KVB_ERR_TOO_SHORT);
+    REFUSED(seqs.advance(done, View<Failure>(failures.data(), 1)), KVB_ERR_TOO_SHORT);
     const std::array<Append, 2> beyond{Append{first.seq, 1000}, Append{Handle(), 1}};
-    CHECK_STATUS(seqs.step(beyond, step).status().code(), KVB_ERR_PARTIAL);
+    REFUSED(seqs.step(beyond, step), KVB_ERR_PARTIAL);
     CHECK_EQ(step.failures().size(), 2);
     CHECK_STATUS(step.failures()[0].status, KVB_ERR_NEVER_FITS);
 
@@ -154,8 +133,8 @@ void story() {
     CHECK_EQ(lists.copies.size(), 1);
     CHECK_EQ(lists.copies[0].positions, 3);
     NEED(seqs.copied(0, lists.copies));
-    CHECK_STATUS(seqs.copied(0, lists.copies).status().code(), KVB_ERR_STALE);
-    CHECK_STATUS(step.lists(1).status().code(), KVB_ERR_OUT_OF_RANGE);
+    REFUSED(seqs.copied(0, lists.copies), KVB_ERR_STALE);
+    REFUSED(step.lists(1), KVB_ERR_OUT_OF_RANGE);
     NEED(seqs.tokens(child[0], 11, Contents(one(token))));
     NEED(seqs.ensure(child[0], 16, step));
     NEED(seqs.truncate(child[0], 9));
@@ -170,7 +149,7 @@ void story() {
     NEED(seqs.copy_tables(0, both, rows, 4, lengths));
     CHECK_EQ(lengths[1], 3);
     CHECK_EQ(NEED(seqs.dirty(first.seq)).count, 0);
-    CHECK_STATUS(seqs.copy_tables(0, both, rows, 5, lengths).status().code(), KVB_ERR_TOO_SHORT);
+    REFUSED(seqs.copy_tables(0, both, rows, 5, lengths), KVB_ERR_TOO_SHORT);
     std::array<std::int64_t, 11> slots{};
     NEED(seqs.slots(first.seq, 0, slots));
     CHECK_EQ(slots[10], NEED(seqs.table(first.seq))[2] * 4 + 2);
@@ -178,7 +157,7 @@ void story() {
     CHECK(seqs.find(7) == child[0] && !seqs.find(12));
     const std::array<std::uint64_t, 2> labels{7, 12};
     std::array<Handle, 4> found{};
-    CHECK_STATUS(seqs.find(labels, found).status().code(), KVB_ERR_STALE);
+    REFUSED(seqs.find(labels, found), KVB_ERR_STALE);
     CHECK(found[0] == child[0] && found[1] == Handle());
     CHECK_EQ(NEED(seqs.list(found)), 3);
     CHECK_EQ(NEED(seqs.list(7, found)), 2);
@@ -207,8 +186,8 @@ void story() {
     NEED(seqs.audit());
     NEED(seqs.preempt(child[0]));
     NEED(seqs.release(both));
-    CHECK_STATUS(seqs.release(first.seq).status().code(), KVB_ERR_STALE);
-    CHECK_STATUS(seqs.preempt(both).status().code(), KVB_ERR_STALE);
+    REFUSED(seqs.release(first.seq), KVB_ERR_STALE);
+    REFUSED(seqs.preempt(both), KVB_ERR_STALE);
 }
 
 // Namespaces, keys, fences, leases, moves.
@@ -265,7 +244,7 @@ void around() {
     const std::array<Holder, 2> both{lanes, leases};
     NEED(seqs.audit(both));
     CHECK_EQ(NEED(leases.tick(20)), 1);
-    CHECK_STATUS(lease.end().status().code(), KVB_ERR_LEASE_ENDED);
+    REFUSED(lease.end(), KVB_ERR_LEASE_ENDED);
     CHECK_EQ(NEED(Leases::create(pool, 1)).used(), 0);
 
     // To another registry, and refused by a foreign one as it was.

@@ -3,6 +3,7 @@
 extern crate alloc;
 
 pub(crate) mod order;
+pub(crate) mod prototypes;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
