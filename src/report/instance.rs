@@ -133,10 +133,11 @@ fn free(it: &SequencesReport) -> usize {
 
 impl fmt::Display for InstanceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.lockstep {
-            "ranks in lockstep"
-        } else {
-            "shards"
+        let what = match (self.lockstep, self.ranks.len()) {
+            (true, 1) => "rank in lockstep",
+            (true, _) => "ranks in lockstep",
+            (false, 1) => "shard",
+            (false, _) => "shards",
         };
         writeln!(
             f,
