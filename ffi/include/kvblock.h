@@ -428,6 +428,9 @@ kvb_status kvb_set_hooks(const kvb_hooks *hooks);
  * | `KVB_ERR_CAP_REACHED`, `KVB_ERR_BEYOND` | positions asked for | | positions that there may be |
  * | `KVB_ERR_TOO_SHORT`, `KVB_ERR_LENGTH_MISMATCH` | items that would do | items given | |
  * | `KVB_ERR_NOT_NEXT` | position where the known ones end | position given | |
+ * | `KVB_ERR_NOT_ARRIVED` | positions that are to come | positions that are there | blocks that may still be touched |
+ * | `KVB_ERR_SERVICE_FULL` | positions a step that it would demand | positions a step that are left | those that there may be |
+ * | `KVB_ERR_NOT_EMPTY` | sequences | blocks being loaded | leases and loans |
  * | others | what was asked for | what there is | the most that there may be |
  */
 typedef struct kvb_error {
@@ -3227,8 +3230,7 @@ typedef struct kvb_incoming {
  * Blocks of a sequence on every shard that peers, a store or a copy engine are filling. Any thread may use it.
  *
  * Each writer answers once for each block, in any order of blocks: it has written it, or will not; and at the latest it says that it touches
- * nothing more. Until then the blocks stay held, whether the sequence goes on or not. The registry that made it has a handle of its own
- * until the last answer. Once both are destroyed all writers must be done.
+ * nothing more. Until then the blocks stay held, whether the sequence goes on or not.
  */
 typedef struct kvb_import kvb_import;
 
@@ -3384,7 +3386,8 @@ kvb_status kvb_import_end(const kvb_import *import,
                           kvb_error *error);
 
 /**
- * Lets go of an import. Without its registry that says that all writers are done.
+ * Lets go of an import. Let every writer end before: what is not answered for stays held as long as the registry, and when both are gone
+ * that says that all writers are done.
  *
  * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
  */
@@ -3687,8 +3690,8 @@ kvb_status kvb_fleet_remove(kvb_fleet *fleet,
                             kvb_error *error);
 
 /**
- * Lends an instance, for the calls on its sequences; NULL if there is no such. Do not destroy, close or grow it by way of this pointer
- * while it has lent memory, nor give it to another fleet.
+ * Lends an instance, for the calls on its sequences; NULL if there is no such. It is not yours to destroy, to close or to add to a fleet.
+ * While it has lent memory do not grow it, as what is lent would be there twice.
  *
  * Ownership: the fleet's, until the next `kvb_fleet_add`, `kvb_fleet_remove` or `kvb_fleet_destroy`. Threads: the fleet's. O(log
  * instances). NULL: NULL.
@@ -3782,8 +3785,8 @@ typedef struct kvb_placed {
 } kvb_placed;
 
 /**
- * Lists the instances of a model that can take a request at this instant, the first choice of a `KVB_PLACEMENT_*` first: the first
- * `capacity` of them. `*count` is how many there are. Changes nothing.
+ * Lists the instances of a model that can take a request at this instant, the first choice by `placement` (`KVB_PLACEMENT_*`) first: the
+ * first `capacity` of them. `*count` is how many there are. Changes nothing.
  *
  * Ownership: `out` has room for `capacity`. Threads: the fleet's. As `kvb_seqs_check` on each instance of the model, and a look at all its
  * slots; allocates. Errors: as `kvb_fleet_admit`: there is none. NULL: `out` if `capacity` is 0; `error`.
@@ -3791,7 +3794,7 @@ typedef struct kvb_placed {
 kvb_status kvb_fleet_candidates(const kvb_fleet *fleet,
                                 uint64_t model,
                                 const kvb_admit *request,
-                                uint32_t first,
+                                uint32_t placement,
                                 kvb_candidate *out,
                                 size_t capacity,
                                 size_t *count,
@@ -3805,12 +3808,13 @@ kvb_status kvb_fleet_candidates(const kvb_fleet *fleet,
 kvb_status kvb_fleet_check(const kvb_fleet *fleet,
                            uint64_t model,
                            const kvb_admit *request,
-                           uint32_t first,
+                           uint32_t placement,
                            kvb_candidate *out,
                            kvb_error *error);
 
 /**
- * Admits a request on one of the instances of a model that can take it: on the first choice of a `KVB_PLACEMENT_*`.
+ * Admits a request on one of the instances of a model that can take it: on the first choice by `placement`
+ * (`KVB_PLACEMENT_*`).
  *
  * Threads: the fleet's. As `kvb_seqs_check` on each instance of the model, and `kvb_seqs_admit` on one. Errors, after which nothing has
  * changed on any instance: `KVB_ERR_NO_SUCH_MODEL`; `KVB_ERR_NOT_READY` (those that could have it take no requests);
@@ -3822,7 +3826,7 @@ kvb_status kvb_fleet_check(const kvb_fleet *fleet,
 kvb_status kvb_fleet_admit(kvb_fleet *fleet,
                            uint64_t model,
                            const kvb_admit *request,
-                           uint32_t first,
+                           uint32_t placement,
                            kvb_placed *out,
                            kvb_error *error);
 
@@ -3997,7 +4001,8 @@ kvb_status kvb_fleet_abort_move(kvb_fleet *fleet,
 
 /**
  * Lets go of a move. One that was neither finished nor aborted is called off: the source goes on, and what was admitted at the destination
- * is yours to release there. Writers may go on to answer only by handles that are not the move's: so wait for them.
+ * is yours to release there. What it lent goes with it: let every writer end before, as what is not answered for stays held as long as the
+ * destination's registry.
  *
  * Threads: no other call may use it meanwhile, nor what it lent. O(blocks). NULL: nothing happens.
  */

@@ -143,8 +143,8 @@ pub unsafe extern "C" fn kvb_fleet_remove(
     unsafe { error::call(error, body) }
 }
 
-/// Lends an instance, for the calls on its sequences; NULL if there is no such. Do not destroy, close or grow it by way of this pointer
-/// while it has lent memory, nor give it to another fleet.
+/// Lends an instance, for the calls on its sequences; NULL if there is no such. It is not yours to destroy, to close or to add to a fleet.
+/// While it has lent memory do not grow it, as what is lent would be there twice.
 ///
 /// Ownership: the fleet's, until the next `kvb_fleet_add`, `kvb_fleet_remove` or `kvb_fleet_destroy`. Threads: the fleet's. O(log
 /// instances). NULL: NULL.

@@ -261,7 +261,8 @@ pub unsafe extern "C" fn kvb_fleet_abort_move(
 }
 
 /// Lets go of a move. One that was neither finished nor aborted is called off: the source goes on, and what was admitted at the destination
-/// is yours to release there. Writers may go on to answer only by handles that are not the move's: so wait for them.
+/// is yours to release there. What it lent goes with it: let every writer end before, as what is not answered for stays held as long as the
+/// destination's registry.
 ///
 /// Threads: no other call may use it meanwhile, nor what it lent. O(blocks). NULL: nothing happens.
 #[unsafe(no_mangle)]

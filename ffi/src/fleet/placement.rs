@@ -19,7 +19,7 @@ pub const KVB_PLACEMENT_MOST_FREE: u32 = 1;
 /// The one whose last admission by the fleet was the longest ago.
 pub const KVB_PLACEMENT_ROUND_ROBIN: u32 = 2;
 
-const fn placement(number: u32) -> Result<Placement, Argument> {
+const fn read(number: u32) -> Result<Placement, Argument> {
     match number {
         KVB_PLACEMENT_AFFINITY => Ok(Placement::Affinity),
         KVB_PLACEMENT_MOST_FREE => Ok(Placement::MostFree),
@@ -72,8 +72,8 @@ pub struct kvb_placed {
     pub admitted: kvb_admitted,
 }
 
-/// Lists the instances of a model that can take a request at this instant, the first choice of a `KVB_PLACEMENT_*` first: the first
-/// `capacity` of them. `*count` is how many there are. Changes nothing.
+/// Lists the instances of a model that can take a request at this instant, the first choice by `placement` (`KVB_PLACEMENT_*`) first: the
+/// first `capacity` of them. `*count` is how many there are. Changes nothing.
 ///
 /// Ownership: `out` has room for `capacity`. Threads: the fleet's. As `kvb_seqs_check` on each instance of the model, and a look at all its
 /// slots; allocates. Errors: as `kvb_fleet_admit`: there is none. NULL: `out` if `capacity` is 0; `error`.
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn kvb_fleet_candidates(
     fleet: *const kvb_fleet,
     model: u64,
     request: *const kvb_admit,
-    first: u32,
+    placement: u32,
     out: *mut kvb_candidate,
     capacity: usize,
     count: *mut usize,
@@ -93,10 +93,10 @@ pub unsafe extern "C" fn kvb_fleet_candidates(
         let (fleet, request) = unsafe { (arg::get(fleet)?, ReadAdmit::new(request)?) };
         // SAFETY: as above.
         let (out, count) = unsafe { (arg::places(out, capacity)?, arg::place(count)?) };
-        let (first, mut found) = (placement(first)?, Vec::new());
+        let (placement, mut found) = (read(placement)?, Vec::new());
         let asked = fleet
             .inner
-            .candidates(model, &request.lend(), first, &mut found);
+            .candidates(model, &request.lend(), placement, &mut found);
         asked.map_err(refused::<NoPlace>)?;
         count.write(list(out, found.iter().map(kvb_candidate::from)));
         Ok(())
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn kvb_fleet_check(
     fleet: *const kvb_fleet,
     model: u64,
     request: *const kvb_admit,
-    first: u32,
+    placement: u32,
     out: *mut kvb_candidate,
     error: *mut kvb_error,
 ) -> kvb_status {
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn kvb_fleet_check(
         let (fleet, request) = unsafe { (arg::get(fleet)?, ReadAdmit::new(request)?) };
         // SAFETY: as above.
         let out = unsafe { arg::place(out) }?;
-        let found = fleet.inner.check(model, &request.lend(), placement(first)?);
+        let found = fleet.inner.check(model, &request.lend(), read(placement)?);
         out.write((&found.map_err(refused::<NoPlace>)?).into());
         Ok(())
     };
@@ -130,7 +130,8 @@ pub unsafe extern "C" fn kvb_fleet_check(
     unsafe { error::call(error, body) }
 }
 
-/// Admits a request on one of the instances of a model that can take it: on the first choice of a `KVB_PLACEMENT_*`.
+/// Admits a request on one of the instances of a model that can take it: on the first choice by `placement`
+/// (`KVB_PLACEMENT_*`).
 ///
 /// Threads: the fleet's. As `kvb_seqs_check` on each instance of the model, and `kvb_seqs_admit` on one. Errors, after which nothing has
 /// changed on any instance: `KVB_ERR_NO_SUCH_MODEL`; `KVB_ERR_NOT_READY` (those that could have it take no requests);
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn kvb_fleet_admit(
     fleet: *mut kvb_fleet,
     model: u64,
     request: *const kvb_admit,
-    first: u32,
+    placement: u32,
     out: *mut kvb_placed,
     error: *mut kvb_error,
 ) -> kvb_status {
@@ -152,7 +153,7 @@ pub unsafe extern "C" fn kvb_fleet_admit(
         let (fleet, request) = unsafe { (arg::get_mut(fleet)?, ReadAdmit::new(request)?) };
         // SAFETY: as above.
         let out = unsafe { arg::place(out) }?;
-        let placed = fleet.inner.admit(model, &request.lend(), placement(first)?);
+        let placed = fleet.inner.admit(model, &request.lend(), read(placement)?);
         let placed = placed.map_err(refused::<NoPlace>)?;
         out.write(kvb_placed {
             instance: placed.instance.get(),

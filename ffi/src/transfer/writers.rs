@@ -20,8 +20,7 @@ pub const KVB_ANSWER_SOURCE_GONE: u32 = 2;
 /// Blocks of a sequence on every shard that peers, a store or a copy engine are filling. Any thread may use it.
 ///
 /// Each writer answers once for each block, in any order of blocks: it has written it, or will not; and at the latest it says that it touches
-/// nothing more. Until then the blocks stay held, whether the sequence goes on or not. The registry that made it has a handle of its own
-/// until the last answer. Once both are destroyed all writers must be done.
+/// nothing more. Until then the blocks stay held, whether the sequence goes on or not.
 #[derive(Debug)]
 pub struct kvb_import {
     /// One for each shard.
@@ -190,7 +189,8 @@ pub unsafe extern "C" fn kvb_import_end(
     unsafe { error::call(error, body) }
 }
 
-/// Lets go of an import. Without its registry that says that all writers are done.
+/// Lets go of an import. Let every writer end before: what is not answered for stays held as long as the registry, and when both are gone
+/// that says that all writers are done.
 ///
 /// Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
 #[unsafe(no_mangle)]

@@ -515,6 +515,36 @@ static void moves_are_refused(void) {
     close_fleet();
 }
 
+/* Ranks in lockstep have one table: what is moved is one list of blocks, which is copied on each rank. */
+static void ranks_in_lockstep_move_one_table(void) {
+    CHECK_OK(kvb_fleet_create(&fleet));
+    kvb_pool_config pool = {.struct_size = sizeof pool, .block_size = BLOCK_SIZE};
+    const kvb_seqs_config config = seqs_config(2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const kvb_rank ranks[2] = {{10 * i, 0, 8, 0}, {10 * i + 1, 0, 6, 0}};
+        kvb_seqs *seqs = NULL;
+        CHECK_OK(kvb_seqs_create_lockstep(ranks, 2, &pool, &config, &seqs, NULL));
+        CHECK_EQ(add(seqs, member_of(MODEL, 64)), i);
+    }
+    kvb_placed placed = place(tokens, 10, KVB_PLACEMENT_AFFINITY);
+    CHECK_OK(kvb_seqs_computed(on(0), placed.admitted.seq, 10, NULL));
+    kvb_move *moving = start(placed.admitted.seq, 10, terms_of(1, KVB_NO_DEADLINE, 2));
+    CHECK_EQ(kvb_export_shards(kvb_move_export(moving)), 1);
+    CHECK_EQ(kvb_import_shards(kvb_move_import(moving)), 1);
+    CHECK_EQ(kvb_import_left(kvb_move_import(moving)), 3);
+    kvb_handle seq = {77};
+    CHECK_OK(kvb_import_arrived(kvb_move_import(moving), 0, 0, 0, 3, NULL, NULL));
+    REFUSED(KVB_ERR_NOT_ARRIVED, kvb_fleet_finish_move(fleet, moving, &seq, &error));
+    CHECK_OK(kvb_import_arrived(kvb_move_import(moving), 0, 1, 0, 3, NULL, NULL));
+    CHECK_OK(kvb_fleet_finish_move(fleet, moving, &seq, NULL));
+    CHECK_EQ(kvb_seqs_free(on(0)), 6);
+    CHECK_EQ(kvb_seqs_free(on(1)), 3);
+    kvb_move_destroy(moving);
+    release(1, seq);
+    CHECK_OK(kvb_fleet_audit(fleet, NULL, 0, NULL));
+    kvb_fleet_destroy(fleet);
+}
+
 static kvb_loan loan_of(uint64_t loan) {
     kvb_loan state = {.struct_size = sizeof state};
     CHECK_OK(kvb_fleet_get_loan(fleet, loan, &state, NULL));
@@ -747,6 +777,7 @@ int main(void) {
     a_sequence_moves();
     moves_are_called_off();
     moves_are_refused();
+    ranks_in_lockstep_move_one_table();
     memory_is_lent_and_comes_back();
     reports_show_each_instance();
     metrics_have_each_instance_and_each_model();
