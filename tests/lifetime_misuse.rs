@@ -244,6 +244,22 @@ fn an_import_of_more_positions_than_the_prompt_has_is_refused() {
 }
 
 #[test]
+fn an_import_of_more_positions_than_the_export_offers_is_refused() {
+    let (mut here, mut far) = two();
+    let source = far.computed(1, 9, Growth::Cap(8));
+    let export = far.offer(source);
+    let mut incoming = Incoming::from_export(&export, 1);
+    incoming.positions += 1;
+    let error = here.refused(|end| end.import(1, 12, &incoming));
+    match error.map(|_| ()) {
+        Err(ImportError::Beyond(it)) => assert_eq!((it.asked, it.positions), (10, 9)),
+        other => panic!("{other:?}"),
+    }
+    incoming.positions -= 1;
+    assert!(here.import(1, 12, &incoming).is_ok());
+}
+
+#[test]
 fn an_import_from_another_layout_is_refused() {
     let mut end = End::new(0, 20);
     let unlike = [

@@ -3243,8 +3243,7 @@ typedef struct kvb_import kvb_import;
  *
  * Ownership: nothing that `request` and `incoming` point to is kept; `*import` is the caller's, to be given to `kvb_import_destroy`.
  * Threads: the registry's. O(blocks); allocates. Errors, after which nothing has changed but that a refusal is counted: those of
- * `kvb_seqs_admit`; `KVB_ERR_BEYOND` (more than the request has tokens), `KVB_ERR_INVALID` (more than the source offers),
- * `KVB_ERR_TOO_MANY_WRITERS`,
+ * `kvb_seqs_admit`; `KVB_ERR_BEYOND` (more than the request has tokens, or the source offers), `KVB_ERR_TOO_MANY_WRITERS`,
  * `KVB_ERR_INCOMPATIBLE`, `KVB_ERR_OTHER_NAMESPACE`, `KVB_ERR_SOURCE_TAKEN`, `KVB_ERR_UNKNOWN_FORMAT` and `KVB_ERR_TOO_MANY_BYTES` (with
  * flights). NULL: only `error`.
  */

@@ -234,7 +234,7 @@ one_of! {
     ImportError {
         /// It was not admitted.
         Admit(AdmitError),
-        /// More positions are to come than the prompt has.
+        /// More positions are to come than the prompt has, or the export offers.
         Beyond(Beyond),
         /// No writer, or too many.
         TooManyWriters(TooManyWriters),

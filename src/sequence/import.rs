@@ -332,7 +332,9 @@ impl Sequences {
         let block_size = self.core().block_size;
         let positions = request.prompt.tokens.len();
         let (asked, writers) = (incoming.positions, incoming.writers);
-        if asked > positions {
+        let offered = incoming.source.map_or(positions, Export::positions);
+        if asked > positions.min(offered) {
+            let positions = positions.min(offered);
             return Err(Beyond { asked, positions }.into());
         }
         if writers == 0 || writers > MAX_WRITERS {

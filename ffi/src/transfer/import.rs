@@ -13,7 +13,7 @@ use crate::error::{self, Problem, kvb_error, refused};
 use crate::format::kvb_format;
 use crate::object;
 use crate::seqs::{ReadAdmit, kvb_admit, kvb_admitted, kvb_handle, kvb_seqs};
-use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY, kvb_status};
+use crate::status::{KVB_ERR_NO_MEMORY, kvb_status};
 
 /// Most writers of one transfer.
 pub const KVB_MAX_WRITERS: usize = 63;
@@ -71,8 +71,7 @@ unsafe fn copies(
 ///
 /// Ownership: nothing that `request` and `incoming` point to is kept; `*import` is the caller's, to be given to `kvb_import_destroy`.
 /// Threads: the registry's. O(blocks); allocates. Errors, after which nothing has changed but that a refusal is counted: those of
-/// `kvb_seqs_admit`; `KVB_ERR_BEYOND` (more than the request has tokens), `KVB_ERR_INVALID` (more than the source offers),
-/// `KVB_ERR_TOO_MANY_WRITERS`,
+/// `kvb_seqs_admit`; `KVB_ERR_BEYOND` (more than the request has tokens, or the source offers), `KVB_ERR_TOO_MANY_WRITERS`,
 /// `KVB_ERR_INCOMPATIBLE`, `KVB_ERR_OTHER_NAMESPACE`, `KVB_ERR_SOURCE_TAKEN`, `KVB_ERR_UNKNOWN_FORMAT` and `KVB_ERR_TOO_MANY_BYTES` (with
 /// flights). NULL: only `error`.
 #[unsafe(no_mangle)]
@@ -100,9 +99,6 @@ pub unsafe extern "C" fn kvb_seqs_import(
             Some(source) => InstanceIncoming::from_export(&source.inner, writers),
             None => InstanceIncoming::new(given.positions, writers),
         };
-        if source.is_some() && given.positions > incoming.positions {
-            return Err(Argument(KVB_ERR_INVALID).into());
-        }
         if given.positions > 0 {
             incoming.positions = given.positions;
         }

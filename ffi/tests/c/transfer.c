@@ -405,7 +405,8 @@ static void refusals_change_nothing(void) {
     CHECK(error.needed == 64 && error.limit == 63);
     incoming.writers = 1;
     incoming.positions = 11;
-    IMPORT(KVB_ERR_INVALID);
+    IMPORT(KVB_ERR_BEYOND);
+    CHECK(error.needed == 11 && error.limit == 10);
     incoming.positions = 0;
     asked.prompt.token_count = 9;
     IMPORT(KVB_ERR_BEYOND);
