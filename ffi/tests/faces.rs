@@ -1,4 +1,4 @@
-//! Every function of the C header has a wrapper in the C++ one, and every one is called by some test in C.
+//! Every function of the C header has a wrapper in the C++ one and is called by some test in C, and every error is provoked there.
 
 extern crate alloc;
 
@@ -11,12 +11,12 @@ use std::path::Path;
 use support::order::word;
 use support::prototypes::prototypes;
 
-/// The words that are called in the files of a directory and of those below it.
-fn called_in(directory: &Path, extensions: &[&str], called: &mut BTreeSet<String>) {
+/// The words with a prefix in the code of the files of a directory and of those below it.
+fn words_of(prefix: &str, directory: &Path, extensions: &[&str], found: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry of a directory").path();
         if path.is_dir() {
-            called_in(&path, extensions, called);
+            words_of(prefix, &path, extensions, found);
             continue;
         }
         let extension = path.extension().and_then(|it| it.to_str());
@@ -25,8 +25,8 @@ fn called_in(directory: &Path, extensions: &[&str], called: &mut BTreeSet<String
         }
         let code = std::fs::read_to_string(&path).expect("a source in UTF-8");
         let code = code.lines().filter(|line| !is_comment(line));
-        for after in code.flat_map(|line| line.split("kvb_").skip(1)) {
-            called.insert(format!("kvb_{}", word(after)));
+        for after in code.flat_map(|line| line.split(prefix).skip(1)) {
+            found.insert(format!("{prefix}{}", word(after)));
         }
     }
 }
@@ -39,7 +39,8 @@ fn is_comment(line: &str) -> bool {
 /// The functions that are called nowhere there.
 fn missing(directory: &str, extensions: &[&str]) -> Vec<String> {
     let mut called = BTreeSet::new();
-    called_in(&support::package().join(directory), extensions, &mut called);
+    let directory = support::package().join(directory);
+    words_of("kvb_", &directory, extensions, &mut called);
     let names = prototypes().into_iter().map(|function| function.name);
     // The header itself asks `kvb_abi_version`.
     names
@@ -57,4 +58,16 @@ fn every_function_has_a_wrapper_in_cpp() {
 fn every_function_is_called_by_a_test_in_c() {
     let missing = missing("tests", &["c", "h"]);
     assert!(missing.is_empty(), "called by no test: {missing:?}");
+}
+
+#[test]
+fn every_error_is_provoked_by_a_test_in_c() {
+    // A resize in two threads at the same time; shards of registries that C makes together; an error that C does not know.
+    let allowed = ["KVB_ERR_IN_PROGRESS", "KVB_ERR_SLOTS", "KVB_ERR_UNKNOWN"];
+    let mut provoked = BTreeSet::new();
+    let directory = support::package().join("tests");
+    words_of("KVB_ERR_", &directory, &["c", "h"], &mut provoked);
+    let mut missing = support::macros("KVB_ERR_");
+    missing.retain(|name| !provoked.contains(name) && !allowed.contains(&name.as_str()));
+    assert!(missing.is_empty(), "provoked by no test: {missing:?}");
 }

@@ -16,6 +16,12 @@ union later {
     kvb_registry_report registry;
     kvb_rank_report rank;
     kvb_error error;
+    kvb_plan_input input;
+    kvb_plan plan;
+    kvb_instance_plan instance_plan;
+    kvb_member member;
+    kvb_fleet_statistics statistics;
+    kvb_leases_report leases;
 };
 
 struct scene {
@@ -58,6 +64,23 @@ static kvb_status read_parts(const struct scene *it, const union later *given) {
     return status;
 }
 
+static kvb_status read_input(const struct scene *it, const union later *given) {
+    (void)it;
+    kvb_plan plan = {.struct_size = sizeof plan};
+    return kvb_plan_rank(&given->input, &plan, NULL);
+}
+
+static kvb_status read_member(const struct scene *it, const union later *given) {
+    kvb_fleet *fleet = NULL;
+    CHECK_OK(kvb_fleet_create(&fleet));
+    kvb_seqs *seqs = make_seqs(it->pool, 1);
+    uint64_t name;
+    kvb_status status = kvb_fleet_add(fleet, seqs, &given->member, &name, NULL);
+    if (status != KVB_OK) kvb_seqs_destroy(seqs);
+    kvb_fleet_destroy(fleet);
+    return status;
+}
+
 /* What is read: too small and absurd sizes are refused, a larger one only if there is something in the part that is not known. */
 static void read_sizes(const struct scene *it, reading call, union later good, size_t size) {
     good.struct_size = (uint32_t)size;
@@ -96,6 +119,41 @@ static kvb_status write_registry(const struct scene *it, union later *out) {
 static kvb_status write_rank(const struct scene *it, union later *out) {
     return kvb_seqs_get_rank_report(it->seqs, 0, &out->rank);
 }
+static kvb_plan_input input(void) {
+    kvb_plan_input input;
+    memset(&input, 0, sizeof input);
+    input.struct_size = sizeof input;
+    input.device_memory = 1 << 20;
+    input.layers = input.kv_heads = input.head_size = input.element_bits = 8;
+    input.block_size = 4;
+    return input;
+}
+static kvb_status write_plan(const struct scene *it, union later *out) {
+    (void)it;
+    const kvb_plan_input rank = input();
+    return kvb_plan_rank(&rank, &out->plan, NULL);
+}
+static kvb_status write_instance_plan(const struct scene *it, union later *out) {
+    (void)it;
+    const kvb_plan_input rank = input();
+    const kvb_plan_input *const ranks[1] = {&rank};
+    return kvb_plan_ranks(ranks, 1, &out->instance_plan, NULL, NULL);
+}
+static kvb_status write_statistics(const struct scene *it, union later *out) {
+    (void)it;
+    kvb_fleet *fleet = NULL;
+    CHECK_OK(kvb_fleet_create(&fleet));
+    kvb_status status = kvb_fleet_get_statistics(fleet, &out->statistics);
+    kvb_fleet_destroy(fleet);
+    return status;
+}
+static kvb_status write_leases(const struct scene *it, union later *out) {
+    kvb_leases *leases = NULL;
+    CHECK_OK(kvb_seqs_leases_create(it->seqs, 1, &leases));
+    kvb_status status = kvb_leases_get_report(leases, 0, &out->leases);
+    kvb_leases_destroy(leases);
+    return status;
+}
 static kvb_status write_error(const struct scene *it, union later *out) {
     kvb_status status = kvb_seqs_computed(it->seqs, it->seq, 11, &out->error);
     return status == KVB_ERR_BEYOND ? KVB_OK : status;
@@ -133,6 +191,17 @@ static void sizes(const struct scene *it) {
     memset(&given, 0, sizeof given);
     read_sizes(it, read_parts, given, sizeof given.parts);
 
+    memset(&given, 0, sizeof given);
+    given.input = input();
+    read_sizes(it, read_input, given, sizeof given.input);
+    memset(&given, 0, sizeof given);
+    given.member.service = 1;
+    read_sizes(it, read_member, given, sizeof given.member);
+
+    write_sizes(it, write_plan, sizeof(kvb_plan));
+    write_sizes(it, write_instance_plan, sizeof(kvb_instance_plan));
+    write_sizes(it, write_statistics, sizeof(kvb_fleet_statistics));
+    write_sizes(it, write_leases, sizeof(kvb_leases_report));
     write_sizes(it, write_state, sizeof(kvb_state));
     write_sizes(it, write_pool_report, sizeof(kvb_pool_report));
     write_sizes(it, write_report, sizeof(kvb_seqs_report));

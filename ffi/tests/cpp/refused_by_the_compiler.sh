@@ -27,6 +27,7 @@ bad() {
 good '(void)pool; (void)seqs; (void)step; (void)lanes; (void)detached; (void)seq;'
 good 'if (!pool.check(1)) return;'
 bad 'pool.check(1);'
+good 'auto it = seqs.admit(Admit(Prompt()).cap(256).label(7)); if (!it && it.error().status() == KVB_ERR_SHORTFALL) return;'
 good '(void)seqs.step({}, step);'
 bad 'seqs.step({}, step);'
 bad 'seqs.computed(seq, 1);'
