@@ -819,7 +819,8 @@ size_t kvb_pool_available(const kvb_pool *pool);
 size_t kvb_pool_reserved(const kvb_pool *pool);
 
 /**
- * Blocks that only fences hold, at this instant.
+ * Blocks that only fences hold and that come back to be used when these pass, at this instant: of a pool that was shrunk not those above its
+ * limit, which its report counts, too.
  *
  * Threads: any. O(1). NULL: 0.
  */

@@ -139,7 +139,8 @@ pub unsafe extern "C" fn kvb_pool_reserved(pool: *const kvb_pool) -> usize {
     unsafe { figure(pool, BlockPool::reserved) }
 }
 
-/// Blocks that only fences hold, at this instant.
+/// Blocks that only fences hold and that come back to be used when these pass, at this instant: of a pool that was shrunk not those above its
+/// limit, which its report counts, too.
 ///
 /// Threads: any. O(1). NULL: 0.
 #[unsafe(no_mangle)]
