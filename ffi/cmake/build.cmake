@@ -1,4 +1,4 @@
-# Builds the Rust package, makes of it libkvblock.a and libkvblock.so.MAJOR, and defines kvblock::static and kvblock::shared.
+# Builds the Rust package, makes of it libkvblock.a and libkvblock.so.ABI, and defines kvblock::static and kvblock::shared.
 
 find_program(KVBLOCK_CARGO cargo REQUIRED DOC "Rust's cargo")
 foreach(tool NM LINKER OBJCOPY AR)
@@ -23,7 +23,10 @@ if(KVBLOCK_RUST_TARGET)
   list(APPEND kvblock_cargo_arguments --target ${KVBLOCK_RUST_TARGET})
 endif()
 
-set(kvblock_soname libkvblock.so.${PROJECT_VERSION_MAJOR})
+# The version of the binary interface, which the sources know.
+file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/src/version.rs kvblock_abi REGEX "const KVB_ABI_VERSION: u32 = ")
+string(REGEX REPLACE ".* = ([0-9]+);.*" "\\1" kvblock_abi "${kvblock_abi}")
+set(kvblock_soname libkvblock.so.${kvblock_abi})
 set(kvblock_archive ${CMAKE_CURRENT_BINARY_DIR}/libkvblock.a)
 set(kvblock_library ${CMAKE_CURRENT_BINARY_DIR}/libkvblock.so.${PROJECT_VERSION})
 set(kvblock_links ${CMAKE_CURRENT_BINARY_DIR}/${kvblock_soname} ${CMAKE_CURRENT_BINARY_DIR}/libkvblock.so)

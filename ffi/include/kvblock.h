@@ -9,9 +9,10 @@
  * find_package(kvblock), then kvblock::static or kvblock::shared. pkg-config: kvblock. The library starts no thread,
  * opens no file, reads no clock and no environment variable.
  *
- * VERSIONS. KVB_ABI_VERSION is the binary interface, KVB_VERSION the release. Ask kvb_abi_matches() once, before any
- * other call. Within one ABI version functions and constants are added, none is changed or removed, a number never gets
- * another meaning, and a struct that begins with struct_size may get more fields at its end.
+ * VERSIONS. KVB_ABI_VERSION is the binary interface, and the number in the name of the shared library (libkvblock.so.0);
+ * KVB_VERSION is the release. Ask kvb_abi_matches() once, before any other call. Within one ABI version functions and
+ * constants are added, none is changed or removed, a number never gets another meaning, and a struct that begins with
+ * struct_size may get more fields at its end.
  *
  * STATUS. A call that can fail returns kvb_status: KVB_OK or one of KVB_ERR_*. Treat a number that you do not know as
  * a failed call. Where there is a parameter `kvb_error *error`, it may be NULL; if it is not, set its struct_size, and a
@@ -2614,6 +2615,9 @@ kvb_status kvb_seqs_adopt_duplicates_after(kvb_seqs *seqs,
 /**
  * Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
  * whose end frees nothing that is needed. Changes nothing.
+ *
+ * An append into a block that branches share needs a block for a copy. The end of the last other branch takes that need away, though it
+ * frees nothing: so where this is not enough, preempt branches of the sequence before you give up.
  *
  * Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
  * 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.

@@ -17,7 +17,8 @@ fn directory(test: &str) -> PathBuf {
         .join(test);
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).expect("a directory for the test");
-    for name in ["libkvblock.so", "libkvblock.so.0"] {
+    let soname = format!("libkvblock.so.{}", support::number("KVB_ABI_VERSION"));
+    for name in ["libkvblock.so", &soname] {
         std::os::unix::fs::symlink(support::shared_library(), directory.join(name))
             .expect("a link to the library");
     }

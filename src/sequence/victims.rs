@@ -30,6 +30,9 @@ impl Sequences {
     /// Skipped are those whose end frees nothing, not even with the others': all they have is shared with sequences that stay.
     /// Changes nothing.
     ///
+    /// An append into a block that branches share needs a block for a copy. The end of the last other branch takes that need away, though it
+    /// frees nothing: so when this is not enough, preempt branches of the sequence before giving up.
+    ///
     /// # Errors
     /// [`VictimsError`]: a handle names nothing, or there is no memory to count. The list is empty then.
     ///

@@ -13,6 +13,9 @@ use crate::status::{KVB_ERR_NO_MEMORY, kvb_status};
 /// Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
 /// whose end frees nothing that is needed. Changes nothing.
 ///
+/// An append into a block that branches share needs a block for a copy. The end of the last other branch takes that need away, though it
+/// frees nothing: so where this is not enough, preempt branches of the sequence before you give up.
+///
 /// Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
 /// 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
 /// Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.

@@ -58,14 +58,15 @@ export PKG_CONFIG_PATH=${pc%/*}
 version=$(pkg-config --modversion kvblock)
 lib=$(realpath "$(pkg-config --variable=libdir kvblock)")
 header=$(find "$prefix" -name kvblock.h)
+soname=libkvblock.so.$(sed -n 's/^#define KVB_ABI_VERSION //p' "$header")
 if grep -rl --exclude='*.a' --exclude='*.so*' -e "$work/installed" -e "$build" "$prefix"; then
   fail "the files above name a directory of the build"
 fi
 for licence in MIT APACHE; do
   [[ -n $(find "$prefix" -name "LICENSE-$licence") ]] || fail "LICENSE-$licence is not installed"
 done
-[[ $(readlink "$lib/libkvblock.so") == libkvblock.so.0 ]] || fail "libkvblock.so is no link to libkvblock.so.0"
-[[ $(readlink "$lib/libkvblock.so.0") == "libkvblock.so.$version" ]] || fail "libkvblock.so.0 is no link to $version"
+[[ $(readlink "$lib/libkvblock.so") == "$soname" ]] || fail "libkvblock.so is no link to $soname"
+[[ $(readlink "$lib/$soname") == "libkvblock.so.$version" ]] || fail "$soname is no link to $version"
 ok "installed and moved"
 
 # --- Names
@@ -80,7 +81,7 @@ same "the static library has these names and no other" "$functions" \
 if nm -u "$lib/libkvblock.a" | grep -E ' (_Z|_R|_Unwind|__?rust)'; then
   fail "the static library needs the names above, which the C library has not"
 fi
-same "SONAME" libkvblock.so.0 "$(readelf -d "$lib/libkvblock.so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
+same "SONAME" "$soname" "$(readelf -d "$lib/libkvblock.so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
 needed=$(readelf -d "$lib/libkvblock.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 others=$(grep -v '^libc\.' <<<"$needed" || true)
 [[ -z $others ]] || fail "the shared library needs: $others"

@@ -80,6 +80,17 @@ pub(crate) fn macros(prefix: &str) -> Vec<String> {
         .collect()
 }
 
+/// The number of a macro of the header.
+pub(crate) fn number(name: &str) -> u32 {
+    let header = text("include/kvblock.h");
+    let prefix = format!("#define {name} ");
+    let mut values = header
+        .lines()
+        .filter_map(|line| line.strip_prefix(&*prefix));
+    let value = values.next().expect("a macro of this name");
+    value.parse().expect("a number")
+}
+
 /// The shared library, built as this test was. Cargo builds no library for tests that cannot link it as Rust, so this does.
 pub(crate) fn shared_library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
