@@ -209,8 +209,9 @@ impl World {
         for registry in &self.registries {
             // SAFETY: the registry lives.
             unsafe {
-                for shard in 0..kvb_seqs_shards(registry.it) {
-                    check_figures(kvb_seqs_pool(registry.it, shard));
+                // Those of the others were looked at.
+                if registry.home & 3 == 0 {
+                    check_figures(kvb_seqs_pool(registry.it, 0));
                 }
                 let mut state = no_state();
                 for &handle in self.dead.iter().rev().take(4) {
