@@ -25,7 +25,7 @@ endif()
 
 # The version of the binary interface, which the sources know.
 file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/src/version.rs kvblock_abi REGEX "const KVB_ABI_VERSION: u32 = ")
-string(REGEX REPLACE ".* = ([0-9]+);.*" "\\1" kvblock_abi "${kvblock_abi}")
+string(REGEX REPLACE ".* = ([0-9]+).*" "\\1" kvblock_abi "${kvblock_abi}")
 set(kvblock_soname libkvblock.so.${kvblock_abi})
 set(kvblock_archive ${CMAKE_CURRENT_BINARY_DIR}/libkvblock.a)
 set(kvblock_library ${CMAKE_CURRENT_BINARY_DIR}/libkvblock.so.${PROJECT_VERSION})

@@ -7,7 +7,9 @@ Launch Device::complete() {
     if (step_time_.count() > 0) std::this_thread::sleep_for(step_time_);
     Launch step = std::move(under_way_.front());
     under_way_.pop_front();
-    for (const auto& copy : step.copies) memory_.copy(copy);
+    if (makes_copies_) {
+        for (const auto& copy : step.copies) memory_.copy(copy);
+    }
     for (auto& work : step.work) {
         const auto& request = work.sequence->request->submit;
         auto digest = work.predecessor < 0 ? model::start(request.tenant) : memory_.read(work.predecessor);

@@ -40,7 +40,9 @@ struct Launch {
 
 class Device {
   public:
-    Device(KvMemory& memory, std::chrono::microseconds step_time) : memory_(memory), step_time_(step_time) {}
+    // One that does not make its copies is a mistake to be caught.
+    Device(KvMemory& memory, std::chrono::microseconds step_time, bool makes_copies)
+        : memory_(memory), step_time_(step_time), makes_copies_(makes_copies) {}
 
     void launch(Launch launch) { under_way_.push_back(std::move(launch)); }
     std::size_t under_way() const { return under_way_.size(); }
@@ -51,5 +53,6 @@ class Device {
   private:
     KvMemory& memory_;
     std::chrono::microseconds step_time_;
+    bool makes_copies_;
     std::deque<Launch> under_way_;
 };

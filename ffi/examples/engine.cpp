@@ -17,7 +17,7 @@ std::size_t positions_to_come(const Sequence& sequence) {
 }  // namespace
 
 Engine::Engine(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory)
-    : pool_(pool), settings_(settings), memory_(memory), device_(memory, settings.step_time) {
+    : pool_(pool), settings_(settings), memory_(memory), device_(memory, settings.step_time, settings.fault != Fault::no_copy) {
     auto config = kvblock::SequencesConfig(settings.sequences).watermark(settings.watermark).positions(1024);
     registry_ = must(kvblock::Sequences::create(pool, config), "create");
     lanes_ = must(registry_.lanes(), "lanes");
@@ -102,10 +102,7 @@ Engine::Shortage Engine::decode(const std::vector<SequencePtr>& batch) {
     const auto failures = step_.failures();
 
     for (const auto block : lists.fresh) memory_.poison(block);
-    for (auto copy : lists.copies) {
-        if (settings_.fault == Fault::no_copy) copy.positions = 0;
-        next_.copies.push_back(copy);
-    }
+    for (const auto& copy : lists.copies) next_.copies.push_back(copy);
     copies_ += lists.copies.size();
     for (const auto& change : lists.changes) {
         auto& table = batch[change.index]->table;

@@ -18,8 +18,9 @@
  * a failed call. Where there is a parameter `kvb_error *error`, it may be NULL; if it is not, set its struct_size, and a
  * failed call writes there what was needed and what there was. Nothing is kept between calls: there is no "last error".
  *
- * A REFUSAL CHANGES NOTHING. A call that fails leaves all objects and all results as they were, unless it says that it
- * returns KVB_ERR_PARTIAL. Results are written on success only.
+ * A REFUSAL CHANGES NOTHING. A call that fails leaves all objects and all results as they were, unless the function says
+ * otherwise: batches and lists of names do what they can, a step is emptied by every call that is to fill it, and what has
+ * come from elsewhere is taken notice of. Refusals are counted in reports.
  *
  * POINTERS. NULL is KVB_ERR_NULL where a function does not say what else it does then, never a crash; an array of no
  * items may be NULL. Other pointers must point to what the parameter says, aligned, and for as many items as are
@@ -498,7 +499,8 @@ typedef struct kvb_namespace_parts {
  * Makes a namespace of its parts. The bare model's is NULL wherever a namespace is asked for.
  *
  * Ownership: the bytes are copied; `*out` is the caller's, to be given to `kvb_namespace_destroy`; nothing refers to it after the calls
- * that it is given to. Threads: any. O(bytes). Errors: `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+ * that it is given to. Threads: any. O(bytes). Errors: `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`,
+ * `KVB_ERR_INVALID` (the version of no adapter). NULL: neither.
  */
 kvb_status kvb_namespace_create(const kvb_namespace_parts *parts,
                                 kvb_namespace **out);
@@ -742,11 +744,17 @@ void kvb_layout_destroy(kvb_layout *layout);
 /** The blocks of one device or rank. Every call that takes it may run at the same time as any other, but for `kvb_pool_destroy`. */
 typedef struct kvb_pool kvb_pool;
 
-/** What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice. */
+/**
+ * What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice for the only pool of a program; give each of
+ * several its own `shard`.
+ */
 typedef struct kvb_pool_config {
     /** `sizeof(kvb_pool_config)`. */
     uint32_t struct_size;
-    /** The name of its shard, which refusals tell. Give each pool its own. */
+    /**
+     * The name of its shard, which refusals tell, below `KVB_NO_SHARD`. Handles of pools with different ones differ; those of pools with equal
+     * ones may not, and then a call with the handle of the other pool is not refused.
+     */
     uint32_t shard;
     /** Blocks that are online from the start. */
     size_t blocks;
@@ -1350,7 +1358,7 @@ typedef struct kvb_published {
  * may write to them again. To hold a duplicate that is idle costs one of `pay`, or with NULL one that is available.
  *
  * Ownership: the contents are copied. Threads: of the chain, the worker and the reservation. O(blocks); allocates for duplicates only.
- * Errors: `KVB_ERR_LENGTH_MISMATCH` (no whole blocks, more than are unpublished, or not one extra key or chain key for each),
+ * Errors: `KVB_ERR_LENGTH_MISMATCH` (not whole blocks, more than are unpublished, or not one extra key or chain key for each),
  * `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY` (with extra keys only). NULL: `pay`, `error`.
  */
 kvb_status kvb_chain_publish(kvb_chain *chain,
@@ -2261,7 +2269,7 @@ void kvb_step_destroy(kvb_step *step);
  * Appends positions to each sequence of a batch on every shard, in this order, and tells in `step` what is to be done. Who can't have its
  * positions on one shard gets them on none, and does not touch the others: see `kvb_step_failures`.
  *
- * Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
+ * The step is emptied first: make its copies, or keep them, before. Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
  * where the step has too little room, and for sequences longer than `kvb_seqs_config.positions`.
  * Errors: `KVB_ERR_PARTIAL`, the others are done. After `KVB_ERR_NO_MEMORY` nothing is done. In `kvb_failure`: `KVB_ERR_STALE`,
  * `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`, `KVB_ERR_CAP_REACHED`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`,
@@ -2273,7 +2281,8 @@ kvb_status kvb_seqs_step(kvb_seqs *seqs,
                          kvb_step *step);
 
 /**
- * Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's.
+ * Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's. The step is emptied first, also
+ * by a call that is refused: make its copies, or keep them, before.
  *
  * NULL: only `error`.
  */
@@ -2439,7 +2448,8 @@ size_t kvb_seqs_free(const kvb_seqs *seqs);
 size_t kvb_seqs_largest(const kvb_seqs *seqs);
 
 /**
- * The pool of a shard, or NULL if there is no such.
+ * The pool of a shard, or NULL if there is no such. Do not grow or shrink that of ranks in lockstep by itself, which know nothing of it:
+ * `kvb_seqs_grow`, `kvb_seqs_shrink` and `kvb_seqs_resize_rank` do.
  *
  * Ownership: the registry's, as long as it lives. Threads: the registry's; the pool's own calls from any. O(1). NULL: NULL.
  */
@@ -2621,7 +2631,7 @@ kvb_status kvb_seqs_adopt_duplicates_after(kvb_seqs *seqs,
  *
  * Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
  * 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
- * Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
+ * Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE` (a need on a shard that there is not), `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
  */
 kvb_status kvb_seqs_select_victims(const kvb_seqs *seqs,
                                    const kvb_handle *order,
@@ -3908,7 +3918,8 @@ typedef struct kvb_move kvb_move;
  * positions on either side until the move is finished, and both are charged: reports count its blocks as duplicated on both.
  *
  * Ownership: nothing that `request` and `terms` point to is kept; `*out` is the caller's, to be given to `kvb_move_destroy`.
- * Threads: the fleet's. O(blocks); allocates. Errors, after which the source goes on as if nothing had been asked:
+ * Threads: the fleet's. O(blocks); allocates. Errors, after which the source goes on as if nothing had been asked (but what had
+ * arrived for it counts):
  * `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_SAME_INSTANCE`, `KVB_ERR_OTHER_MODEL`, `KVB_ERR_NOT_READY`, `KVB_ERR_LENGTH_MISMATCH` (fewer tokens
  * than positions), `KVB_ERR_SERVICE_FULL`; those of `kvb_seqs_export` and `kvb_seqs_import`. NULL: only `error`.
  */

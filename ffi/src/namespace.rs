@@ -7,7 +7,7 @@ use kvblock::{Namespace, OutOfMemory};
 use crate::arg::{self, Argument, Versioned};
 use crate::error::{self, Problem, kvb_error, refused};
 use crate::object;
-use crate::status::kvb_status;
+use crate::status::{KVB_ERR_INVALID, kvb_status};
 
 /// What decides K/V besides the tokens, for a whole prompt: the adapter and its version, a cache salt, a free domain. Prompts of two
 /// different namespaces never share a block. It does not change once it is made.
@@ -46,7 +46,8 @@ unsafe impl Versioned for kvb_namespace_parts {}
 /// Makes a namespace of its parts. The bare model's is NULL wherever a namespace is asked for.
 ///
 /// Ownership: the bytes are copied; `*out` is the caller's, to be given to `kvb_namespace_destroy`; nothing refers to it after the calls
-/// that it is given to. Threads: any. O(bytes). Errors: `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`. NULL: neither.
+/// that it is given to. Threads: any. O(bytes). Errors: `KVB_ERR_NO_MEMORY`, `KVB_ERR_STRUCT_SIZE`,
+/// `KVB_ERR_INVALID` (the version of no adapter). NULL: neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_namespace_create(
     parts: *const kvb_namespace_parts,
@@ -61,6 +62,9 @@ pub unsafe extern "C" fn kvb_namespace_create(
         let adapter = part(parts.adapter, parts.adapter_size)?;
         let salt = part(parts.salt, parts.salt_size)?;
         let domain = part(parts.domain, parts.domain_size)?;
+        if adapter.is_none() && parts.adapter_version != 0 {
+            return Err(Argument(KVB_ERR_INVALID).into());
+        }
         let adapter = adapter.map(|name| (name, parts.adapter_version));
         let inner = Namespace::try_new(adapter, salt, domain).map_err(refused)?;
         Ok::<_, Problem<OutOfMemory>>(object::give(kvb_namespace { inner }, out)?)

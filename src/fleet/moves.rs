@@ -19,7 +19,7 @@ impl Fleet {
     /// blocks as duplicated on both. It is read before it is written over: the source's blocks are held until the writers have answered.
     ///
     /// # Errors
-    /// [`MoveError`]; the source goes on as if nothing had been asked. A refusal is counted at the destination.
+    /// [`MoveError`]; the source goes on as if nothing had been asked, but what had arrived for it counts. A refusal is counted at the destination.
     ///
     /// As [`Instance::export`](crate::Instance::export) and [`Instance::import`](crate::Instance::import).
     pub fn start_move(

@@ -3,16 +3,14 @@
 //! In lockstep the table has as many blocks as the smallest rank, so one rank that loses memory shrinks all of them, and one that gets
 //! memory grows them only up to the next smallest. Nothing is gained by a rank alone: its surplus is stranded.
 
-use alloc::vec::Vec;
-use core::cmp::Ordering::{Equal, Greater, Less};
-
-use super::Instance;
 use super::error::InstanceResizeError;
 use super::rank::{Rank, Ranks};
+use super::{Instance, PerShard};
 use crate::block::ShardId;
 use crate::error::{Refused, ResizeError};
 use crate::pool::Core;
 use crate::sequence::Sequences;
+use alloc::vec::Vec;
 
 impl Instance {
     /// Gives every rank, or every shard's pool, `n` blocks more. As [`BlockPool::grow`](crate::BlockPool::grow).
@@ -29,11 +27,7 @@ impl Instance {
                 };
                 blocks.checked_add(n).ok_or(beyond)
             }),
-            None => self.resize_shards(
-                |core| core.check_grow(n),
-                |core| core.grow(n).map(drop),
-                |core| core.shrink(n).map(drop),
-            ),
+            None => self.on_each(|core| core.prepare_grow(n), |it| _ = it.finish()),
         }
     }
 
@@ -42,23 +36,20 @@ impl Instance {
     /// `shrink(0)` collects what did not go by itself.
     ///
     /// # Errors
-    /// [`InstanceResizeError`] names the shard that can't give them; nothing is changed on any, unless another thread made one shard
-    /// refuse after others had agreed: then these have lost what was cached in the blocks concerned.
+    /// [`InstanceResizeError`] names the shard that can't give them; nothing is changed on any.
     pub fn shrink(&mut self, n: usize) -> Result<(), InstanceResizeError> {
         match &self.ranks {
             Some(_) if n == 0 => {
-                let shrunk = self.first().core().shrink(0).map(drop);
-                shrunk.map_err(|error| on(self.first(), error))
+                let shrinking = self.first().core().prepare_shrink(0);
+                let shrinking = shrinking.map_err(|error| on(self.first(), error))?;
+                shrinking.finish();
+                Ok(())
             }
             Some(ranks) => resize_ranks(ranks, self.first().core(), |_, rank| {
                 let left = rank.blocks.checked_sub(n).filter(|&left| left > 0);
                 left.ok_or(nothing_left(n, rank.blocks))
             }),
-            None => self.resize_shards(
-                |core| core.check_shrink(n),
-                |core| core.shrink(n).map(drop),
-                |core| core.grow(n).map(drop),
-            ),
+            None => self.on_each(|core| core.prepare_shrink(n), |it| _ = it.finish()),
         }
     }
 
@@ -78,7 +69,7 @@ impl Instance {
                 0 => Err(nothing_left(rank.blocks, rank.blocks)),
                 _ => Ok(blocks),
             }),
-            None => move_limit(it.core(), blocks).map_err(|error| on(it, error)),
+            None => it.core().resize(blocks).map_err(|error| on(it, error)),
         }
     }
 
@@ -92,20 +83,17 @@ impl Instance {
         self.shards.iter().map(draining).sum()
     }
 
-    fn resize_shards(
-        &mut self,
-        check: impl Fn(&Core) -> Result<(), ResizeError>,
-        resize: impl Fn(&Core) -> Result<(), ResizeError>,
-        back: impl Fn(&Core) -> Result<(), ResizeError>,
+    /// Prepares on each shard, which may be refused and is given back then, and finishes on all.
+    fn on_each<'a, T>(
+        &'a self,
+        prepare: impl Fn(&'a Core) -> Result<T, ResizeError>,
+        finish: impl Fn(T),
     ) -> Result<(), InstanceResizeError> {
-        self.look(|_, it| check(it.core()).map_err(|error| on(it, error)))?;
-        self.on_all(
-            |_, it| resize(it.core()).map_err(|error| on(it, error)),
-            |_, it, ()| {
-                // What was granted just now can be taken back, unless another thread resizes the pool by itself.
-                let _ = back(it.core());
-            },
-        )?;
+        let mut prepared = PerShard::new();
+        for it in &self.shards {
+            prepared.push(prepare(it.core()).map_err(|error| on(it, error))?);
+        }
+        prepared.into_iter().for_each(finish);
         Ok(())
     }
 }
@@ -157,20 +145,11 @@ fn resize_ranks(
     let binding = wanted.iter().position(|&it| it == smallest);
     let binding = binding.and_then(|at| ranks.get(at)).map(|it| it.shard);
     let shard = binding.unwrap_or(core.shard());
-    move_limit(core, smallest).map_err(|error| refused(shard, named(error, shard)))?;
+    core.resize(smallest)
+        .map_err(|error| refused(shard, named(error, shard)))?;
     for (at, &blocks) in wanted.iter().enumerate() {
         resize.set(at, blocks);
     }
     core.rename(shard);
     Ok(())
-}
-
-/// Grows or shrinks a pool to so many blocks. Nothing happens if it has as many, whatever drains there.
-fn move_limit(core: &Core, to: usize) -> Result<(), ResizeError> {
-    let online = core.capacity();
-    match to.cmp(&online) {
-        Greater => core.grow(to - online).map(drop),
-        Equal => Ok(()),
-        Less => core.shrink(online - to).map(drop),
-    }
 }

@@ -116,6 +116,11 @@ impl fmt::Display for InstanceResizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchRank { at, ranks } => write!(f, "rank {at} of {ranks} does not exist"),
+            // It names the shard itself.
+            Self::Shard {
+                error: ResizeError::Refused(refused),
+                ..
+            } => refused.fmt(f),
             Self::Shard { shard, error } => write!(f, "shard {shard}: {error}"),
         }
     }

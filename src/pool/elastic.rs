@@ -32,6 +32,8 @@
 //! # Complexity
 //! `grow`: a read-modify-write for each 64 ids. `shrink`: a few passes over all blocks, and memory as `clear` needs.
 
+use core::cmp::Ordering::{Equal, Greater, Less};
+
 use super::core::Core;
 use super::cut::{Float, Root, Scratch};
 use super::free::FreeMap;
@@ -80,83 +82,120 @@ impl Drop for Resizing<'_> {
     }
 }
 
-impl Core {
-    /// See [`BlockPool::grow`](crate::BlockPool::grow).
-    pub(crate) fn grow(&self, n: usize) -> Result<Grown, ResizeError> {
-        let _alone = Resizing::begin(&self.resizing)?;
-        let (online, max) = (self.capacity(), self.states.len());
-        let limit = online.saturating_add(n);
-        if limit > max {
-            return Err(ResizeError::BeyondMax { asked: limit, max });
-        }
+/// The right to bring blocks online, which has been checked.
+#[derive(Debug)]
+pub(crate) struct Growing<'c> {
+    core: &'c Core,
+    _alone: Resizing<'c>,
+    limit: usize,
+}
+
+/// The right to take blocks out of service, with the memory for it and a credit for each that is free or idle. Dropped instead of
+/// [finished](Self::finish) it gives them back, and nothing has changed.
+#[derive(Debug)]
+pub(crate) struct Shrinking<'c> {
+    core: &'c Core,
+    _alone: Resizing<'c>,
+    scratch: Scratch,
+    limit: usize,
+    credits: u32,
+}
+
+impl Growing<'_> {
+    pub(crate) fn finish(self) -> Grown {
+        let (core, limit) = (self.core, self.limit);
+        let online = core.capacity();
         if !mutant("grow-marks-first") {
-            self.move_limit(limit);
+            core.move_limit(limit);
         }
         let mut came = 0;
         for word in online / 64..limit.div_ceil(64) {
             let range = FreeMap::<64>::below(word, limit) & !FreeMap::<64>::below(word, online);
-            let bits = self.offline.remove(word, range);
+            let bits = core.offline.remove(word, range);
             if bits != 0 {
-                self.free.insert(word, bits);
+                core.free.insert(word, bits);
                 came += bits.count_ones();
             }
         }
         if mutant("grow-marks-first") {
-            self.move_limit(limit);
+            core.move_limit(limit);
         }
-        self.credits.deposit(came);
-        let online = came as usize;
-        Ok(Grown {
-            online,
-            taken_back: n - online,
-        })
+        core.credits.deposit(came);
+        let came = came as usize;
+        Grown {
+            online: came,
+            taken_back: limit - online - came,
+        }
     }
+}
 
-    /// See [`BlockPool::shrink`](crate::BlockPool::shrink).
-    pub(crate) fn shrink(&self, n: usize) -> Result<Shrunk, ResizeError> {
-        let _alone = Resizing::begin(&self.resizing)?;
-        let online = self.capacity();
-        let Some(limit) = online.checked_sub(n).filter(|&limit| limit > 0) else {
-            return Err(ResizeError::NothingLeft { asked: n, online });
-        };
-        let mut scratch = Scratch::new(self.states.len()).ok_or(ResizeError::OutOfMemory)?;
-        let needed = self.in_reach_above(limit);
-        self.credits
-            .withdraw_available(needed)
-            .map_err(|available| self.shortfall(needed as usize, available))?;
-        self.move_limit(limit);
-        self.fell(Root::Above(limit), EventKind::Removed, &mut scratch);
-        let mut float = Float::new(needed);
-        self.retire_free(limit, &mut float);
-        self.free_what_is_cut(&mut float);
-        let offline = float.close(&self.credits);
-        let above = self.ids().skip(limit);
-        Ok(Shrunk {
+impl Shrinking<'_> {
+    pub(crate) fn finish(mut self) -> Shrunk {
+        let (core, limit) = (self.core, self.limit);
+        core.move_limit(limit);
+        core.fell(Root::Above(limit), EventKind::Removed, &mut self.scratch);
+        let mut float = Float::new(core::mem::take(&mut self.credits));
+        core.retire_free(limit, &mut float);
+        core.free_what_is_cut(&mut float);
+        let offline = float.close(&core.credits);
+        let above = core.ids().skip(limit);
+        Shrunk {
             offline,
-            draining: above.filter(|&block| !self.offline.contains(block)).count(),
+            draining: above.filter(|&block| !core.offline.contains(block)).count(),
+        }
+    }
+}
+
+impl Drop for Shrinking<'_> {
+    fn drop(&mut self) {
+        self.core.credits.deposit(self.credits);
+    }
+}
+
+impl Core {
+    /// See [`BlockPool::grow`](crate::BlockPool::grow): all that can be refused.
+    pub(crate) fn prepare_grow(&self, n: usize) -> Result<Growing<'_>, ResizeError> {
+        let alone = Resizing::begin(&self.resizing)?;
+        let (limit, max) = (self.capacity().saturating_add(n), self.states.len());
+        if limit > max {
+            return Err(ResizeError::BeyondMax { asked: limit, max });
+        }
+        Ok(Growing {
+            core: self,
+            _alone: alone,
+            limit,
         })
     }
 
-    /// What [`grow`](Self::grow) would refuse.
-    pub(crate) fn check_grow(&self, n: usize) -> Result<(), ResizeError> {
-        let (asked, max) = (self.capacity().saturating_add(n), self.states.len());
-        if asked > max {
-            return Err(ResizeError::BeyondMax { asked, max });
-        }
-        Ok(())
-    }
-
-    /// What [`shrink`](Self::shrink) would refuse at this instant, but for memory.
-    pub(crate) fn check_shrink(&self, n: usize) -> Result<(), ResizeError> {
+    /// See [`BlockPool::shrink`](crate::BlockPool::shrink): all that can be refused.
+    pub(crate) fn prepare_shrink(&self, n: usize) -> Result<Shrinking<'_>, ResizeError> {
+        let alone = Resizing::begin(&self.resizing)?;
         let online = self.capacity();
         let Some(limit) = online.checked_sub(n).filter(|&limit| limit > 0) else {
             return Err(ResizeError::NothingLeft { asked: n, online });
         };
-        let (needed, available) = (self.in_reach_above(limit), self.credits.now().available);
-        if needed > available {
-            return Err(self.shortfall(needed as usize, available).into());
+        let scratch = Scratch::new(self.states.len()).ok_or(ResizeError::OutOfMemory)?;
+        let credits = self.in_reach_above(limit);
+        self.credits
+            .withdraw_available(credits)
+            .map_err(|available| self.shortfall(credits as usize, available))?;
+        Ok(Shrinking {
+            core: self,
+            _alone: alone,
+            scratch,
+            limit,
+            credits,
+        })
+    }
+
+    /// Grows or shrinks to so many blocks. Nothing happens if there are as many, whatever drains there.
+    pub(crate) fn resize(&self, to: usize) -> Result<(), ResizeError> {
+        let online = self.capacity();
+        match to.cmp(&online) {
+            Greater => self.prepare_grow(to - online).map(|it| _ = it.finish()),
+            Equal => Ok(()),
+            Less => self.prepare_shrink(online - to).map(|it| _ = it.finish()),
         }
-        Ok(())
     }
 
     /// Free and idle blocks from `limit` on. A pool has no more blocks than fit.

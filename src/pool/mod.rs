@@ -287,7 +287,7 @@ impl BlockPool {
     ///
     /// One read-modify-write for each 64 ids, and one for each 64 blocks that come online. No allocation. Nobody waits for it.
     pub fn grow(&self, n: usize) -> Result<Grown, ResizeError> {
-        self.core.grow(n)
+        Ok(self.core.prepare_grow(n)?.finish())
     }
 
     /// Takes the upper `n` of the blocks below the limit out of service, so that their memory can be used for something else. No live
@@ -311,7 +311,7 @@ impl BlockPool {
     /// A few passes over all blocks. Allocates as [`clear`](Self::clear) does. Nobody waits for it.
     pub fn shrink(&self, worker: &mut Worker, n: usize) -> Result<Shrunk, ResizeError> {
         worker.belongs(&self.core)?;
-        self.core.shrink(n)
+        Ok(self.core.prepare_shrink(n)?.finish())
     }
 
     /// Frees up to `n` idle blocks, in the order of reclaim, and returns how many. Reservations stand: it evicts no more than is

@@ -47,6 +47,21 @@ const fn held_for(path: usize) -> usize {
     path + 2
 }
 
+impl Issued {
+    /// Whether it was told as this, unchanged.
+    fn is(&self, ticket: &CopyTicket) -> bool {
+        let ends = (ticket.src, ticket.dst);
+        let told = self
+            .held
+            .iter()
+            .rev()
+            .nth(1)
+            .copied()
+            .zip(self.held.last().copied());
+        self.name == ticket.name && told == Some(ends) && self.positions == ticket.positions
+    }
+}
+
 /// The pending tickets of a registry.
 #[derive(Debug, Default)]
 pub(super) struct Tickets {
@@ -228,7 +243,7 @@ impl Tickets {
         let pending = self
             .places
             .get_mut(place)
-            .filter(|pending| pending.name == ticket.name && ticket.name != Name::NONE)
+            .filter(|pending| pending.is(ticket) && ticket.name != Name::NONE)
             .ok_or(Stale)?;
         pending.name = Name::NONE;
         if let Some(dst) = pending.held.last() {

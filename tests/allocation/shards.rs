@@ -3,9 +3,9 @@
 use kvblock::{
     Admit, AdmitError, AppendError, BlockPool, BranchError, Contents, CreateError, DetachError,
     EndAfterError, ExportError, Fence, Growth, Handle, ImportError, Instance, InstanceError,
-    InstanceIncoming, InstanceStep, Lane, LeaseError, Leases, MAX_SHARDS, Namespace, Owner,
-    PinError, PoolConfig, Prompt, Rank, ReleaseAfterError, Sequences, SequencesConfig, ShardId,
-    Terms, TokensError, TruncateAfterError,
+    InstanceIncoming, InstanceResizeError, InstanceStep, Lane, LeaseError, Leases, MAX_SHARDS,
+    Namespace, Owner, PinError, PoolConfig, Prompt, Rank, ReleaseAfterError, ResizeError,
+    Sequences, SequencesConfig, ShardId, Terms, TokensError, TruncateAfterError,
 };
 
 use super::{LIVE, Refuse, armed};
@@ -305,5 +305,40 @@ fn calls_over_as_many_shards_as_there_may_be_allocate_nothing_in_steady_state() 
             report.pool.reclaims > 300 && report.first.hit > 300,
             "{report}"
         );
+    }
+}
+
+/// Blocks above the limit stay findable where one of several shards has no memory for its part of a shrink.
+#[test]
+fn shrinking_shards_out_of_memory_changes_nothing() {
+    let tokens: Vec<u32> = (0..102).collect();
+    let found = |used: &InUse| {
+        let prompt = Prompt::new(&used.space, &tokens);
+        let shards = used.it.shards();
+        [0, 1, 2].map(|at| {
+            let found = shards[at].pool().probe(&prompt);
+            found.expect("lengths fit").positions
+        })
+    };
+    for n in 1.. {
+        let mut used = InUse::new();
+        // Its promise would stand in the way; what it computed stays findable.
+        used.it.release(used.a).expect("it lives");
+        let before = (used.sight(), found(&used));
+        assert_eq!(before.1, [100; 3]);
+        let (shrunk, requests) = armed(Refuse::Nth(n), || used.it.shrink(250));
+        match shrunk {
+            Ok(()) => {
+                assert!(requests < n, "request {n} was refused and nobody said so");
+                assert!(n > 6, "only {} requests", n - 1);
+                assert_eq!(found(&used), [24; 3]);
+                break;
+            }
+            Err(InstanceResizeError::Shard {
+                error: ResizeError::OutOfMemory,
+                ..
+            }) => assert_eq!((used.sight(), found(&used)), before),
+            Err(other) => panic!("{other:?}"),
+        }
     }
 }

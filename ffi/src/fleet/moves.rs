@@ -57,7 +57,8 @@ unsafe fn moved<'a>(moving: *mut kvb_move) -> Result<&'a mut Move, Argument> {
 /// positions on either side until the move is finished, and both are charged: reports count its blocks as duplicated on both.
 ///
 /// Ownership: nothing that `request` and `terms` point to is kept; `*out` is the caller's, to be given to `kvb_move_destroy`.
-/// Threads: the fleet's. O(blocks); allocates. Errors, after which the source goes on as if nothing had been asked:
+/// Threads: the fleet's. O(blocks); allocates. Errors, after which the source goes on as if nothing had been asked (but what had
+/// arrived for it counts):
 /// `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_SAME_INSTANCE`, `KVB_ERR_OTHER_MODEL`, `KVB_ERR_NOT_READY`, `KVB_ERR_LENGTH_MISMATCH` (fewer tokens
 /// than positions), `KVB_ERR_SERVICE_FULL`; those of `kvb_seqs_export` and `kvb_seqs_import`. NULL: only `error`.
 #[unsafe(no_mangle)]

@@ -237,7 +237,7 @@ impl From<Published> for kvb_published {
 /// may write to them again. To hold a duplicate that is idle costs one of `pay`, or with NULL one that is available.
 ///
 /// Ownership: the contents are copied. Threads: of the chain, the worker and the reservation. O(blocks); allocates for duplicates only.
-/// Errors: `KVB_ERR_LENGTH_MISMATCH` (no whole blocks, more than are unpublished, or not one extra key or chain key for each),
+/// Errors: `KVB_ERR_LENGTH_MISMATCH` (not whole blocks, more than are unpublished, or not one extra key or chain key for each),
 /// `KVB_ERR_WRONG_POOL`, `KVB_ERR_NO_MEMORY` (with extra keys only). NULL: `pay`, `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_chain_publish(

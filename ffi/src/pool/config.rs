@@ -3,6 +3,7 @@
 use kvblock::{PoolConfig, Proof, ShardId};
 
 use crate::arg::{Argument, Versioned};
+use crate::error::KVB_NO_SHARD;
 use crate::status::KVB_ERR_INVALID;
 
 /// Hits are compared with the tokens themselves, 4 bytes a position: exact.
@@ -15,13 +16,15 @@ pub const KVB_HASH_SIP: u32 = 0;
 /// Chain keys are XXH3 with a seed: faster, for one trusted tenant. A hash only narrows the search, whichever it is.
 pub const KVB_HASH_XXH3: u32 = 1;
 
-/// What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice.
+/// What a pool is to be. All zero but `struct_size`, `blocks` and `block_size` is a good choice for the only pool of a program; give each of
+/// several its own `shard`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct kvb_pool_config {
     /// `sizeof(kvb_pool_config)`.
     pub struct_size: u32,
-    /// The name of its shard, which refusals tell. Give each pool its own.
+    /// The name of its shard, which refusals tell, below `KVB_NO_SHARD`. Handles of pools with different ones differ; those of pools with equal
+    /// ones may not, and then a call with the handle of the other pool is not refused.
     pub shard: u32,
     /// Blocks that are online from the start.
     pub blocks: usize,
@@ -46,6 +49,9 @@ unsafe impl Versioned for kvb_pool_config {}
 
 impl kvb_pool_config {
     pub(crate) fn read(&self) -> Result<PoolConfig, Argument> {
+        if self.shard == KVB_NO_SHARD {
+            return Err(Argument(KVB_ERR_INVALID));
+        }
         let mut config = PoolConfig::new(self.blocks, self.block_size)
             .shard(ShardId::new(self.shard))
             .secret(self.secret)

@@ -8,11 +8,11 @@ use kvblock::{
 
 use super::kvb_seqs;
 use crate::arg::{self, Argument, Versioned};
-use crate::error::{self, Problem, kvb_error, refused};
+use crate::error::{self, KVB_NO_SHARD, Problem, kvb_error, refused};
 use crate::format::kvb_format;
 use crate::object;
 use crate::pool::{kvb_pool, kvb_pool_config};
-use crate::status::{KVB_ERR_LENGTH_MISMATCH, KVB_ERR_NO_MEMORY, kvb_status};
+use crate::status::{KVB_ERR_INVALID, KVB_ERR_LENGTH_MISMATCH, KVB_ERR_NO_MEMORY, kvb_status};
 
 /// What a registry is made with. All zero but `struct_size` and `max_sequences` is a good choice.
 #[repr(C)]
@@ -48,9 +48,7 @@ struct ReadConfig<'a> {
 impl ReadConfig<'_> {
     /// # Safety
     /// * What the configuration points to is there.
-    unsafe fn new(config: *const kvb_seqs_config) -> Result<Self, Argument> {
-        // SAFETY: this function's contract.
-        let config = unsafe { arg::versioned(config) }?;
+    unsafe fn new(config: &kvb_seqs_config) -> Result<Self, Argument> {
         arg::unused(config.reserved)?;
         Ok(Self {
             config: SequencesConfig::new(config.max_sequences)
@@ -97,7 +95,9 @@ pub unsafe extern "C" fn kvb_seqs_create(
         // SAFETY: the head of the header says what pointers must be; so for each of these.
         let (pools, out) = unsafe { (arg::slice(pools, pool_count)?, arg::place(out)?) };
         // SAFETY: as above.
-        let config = unsafe { ReadConfig::new(config) }?;
+        let config = unsafe { arg::versioned(config) }?;
+        // SAFETY: as above.
+        let config = unsafe { ReadConfig::new(&config) }?;
         let mut shards = Vec::new();
         let enough = shards.try_reserve_exact(pools.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
@@ -151,9 +151,9 @@ pub unsafe extern "C" fn kvb_seqs_create_lockstep(
         // SAFETY: the head of the header says what pointers must be; so for each of these.
         let (given, out) = unsafe { (arg::slice(ranks, rank_count)?, arg::place(out)?) };
         // SAFETY: as above.
-        let (pool, config) = unsafe { (arg::versioned(pool)?, ReadConfig::new(config)?) };
+        let (pool, config) = unsafe { (arg::versioned(pool)?, arg::versioned(config)?) };
         // SAFETY: as above.
-        let config = unsafe { config.of(0, 1) }?;
+        let config = unsafe { ReadConfig::new(&config)?.of(0, 1) }?;
         let pool: PoolConfig = kvb_pool_config {
             blocks: 1,
             max_blocks: 1,
@@ -166,6 +166,9 @@ pub unsafe extern "C" fn kvb_seqs_create_lockstep(
         let mut ranks = Vec::new();
         let enough = ranks.try_reserve_exact(given.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
+        if given.iter().any(|rank| rank.shard == KVB_NO_SHARD) {
+            return Err(Argument(KVB_ERR_INVALID).into());
+        }
         ranks.extend(given.iter().map(|rank| {
             let most = if rank.max_blocks == 0 {
                 rank.blocks
@@ -197,7 +200,13 @@ pub unsafe extern "C" fn kvb_seqs_create_another(
         // SAFETY: the head of the header says what pointers must be; so for each of these.
         let (seqs, out) = unsafe { (arg::get(seqs)?, arg::place(out)?) };
         // SAFETY: as above.
-        let config = unsafe { ReadConfig::new(config) }?;
+        let config = kvb_seqs_config {
+            formats: core::ptr::null(),
+            format_count: 0,
+            ..unsafe { arg::versioned(config) }?
+        };
+        // SAFETY: it points to nothing.
+        let config = unsafe { ReadConfig::new(&config) }?;
         let inner = seqs
             .inner
             .another(&config.config)

@@ -116,6 +116,10 @@ unsafe fn advance(
     item: &kvb_progress,
 ) -> Result<(), kvb_failure> {
     let handle = item.seq.get();
+    if item.token_count == 0 && item.computed == 0 {
+        let lives = seqs.inner.state(handle).map(drop);
+        return lives.map_err(|error| kvb_failure::of(index, &error));
+    }
     if item.token_count > 0 {
         // SAFETY: this function's contract.
         let tokens = unsafe { arg::slice(item.tokens, item.token_count) };

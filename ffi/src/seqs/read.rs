@@ -66,7 +66,8 @@ pub unsafe extern "C" fn kvb_seqs_largest(seqs: *const kvb_seqs) -> usize {
     unsafe { seqs.as_ref() }.map_or(0, |seqs| seqs.inner.largest())
 }
 
-/// The pool of a shard, or NULL if there is no such.
+/// The pool of a shard, or NULL if there is no such. Do not grow or shrink that of ranks in lockstep by itself, which know nothing of it:
+/// `kvb_seqs_grow`, `kvb_seqs_shrink` and `kvb_seqs_resize_rank` do.
 ///
 /// Ownership: the registry's, as long as it lives. Threads: the registry's; the pool's own calls from any. O(1). NULL: NULL.
 #[unsafe(no_mangle)]

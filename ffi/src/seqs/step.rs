@@ -213,7 +213,7 @@ impl kvb_step {
 /// Appends positions to each sequence of a batch on every shard, in this order, and tells in `step` what is to be done. Who can't have its
 /// positions on one shard gets them on none, and does not touch the others: see `kvb_step_failures`.
 ///
-/// Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
+/// The step is emptied first: make its copies, or keep them, before. Ownership: the batch is copied. Threads: the registry's. O(1) an item that stays within its block, O(blocks) otherwise; allocates only
 /// where the step has too little room, and for sequences longer than `kvb_seqs_config.positions`.
 /// Errors: `KVB_ERR_PARTIAL`, the others are done. After `KVB_ERR_NO_MEMORY` nothing is done. In `kvb_failure`: `KVB_ERR_STALE`,
 /// `KVB_ERR_SHORTFALL`, `KVB_ERR_NEVER_FITS`, `KVB_ERR_CAP_REACHED`, `KVB_ERR_TOO_MANY_REFERENCES`, `KVB_ERR_LOADING`,
@@ -247,7 +247,8 @@ pub unsafe extern "C" fn kvb_seqs_step(
     if status == KVB_OK { done } else { status }
 }
 
-/// Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's.
+/// Appends positions to one sequence. As `kvb_seqs_step` with a batch of one, but the failure is the call's. The step is emptied first, also
+/// by a call that is refused: make its copies, or keep them, before.
 ///
 /// NULL: only `error`.
 #[unsafe(no_mangle)]

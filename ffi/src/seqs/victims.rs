@@ -8,7 +8,7 @@ use super::handle::kvb_handle;
 use super::kvb_seqs;
 use crate::arg::{self, Argument};
 use crate::error::{self, kvb_error, refused};
-use crate::status::{KVB_ERR_NO_MEMORY, kvb_status};
+use crate::status::{KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, kvb_status};
 
 /// Chooses whom to preempt, in your order, so that shard `i` has `need[i]` blocks more (0 for shards beyond `need_count`). Skipped are those
 /// whose end frees nothing that is needed. Changes nothing.
@@ -18,7 +18,7 @@ use crate::status::{KVB_ERR_NO_MEMORY, kvb_status};
 ///
 /// Ownership: `victims` has room for `count`, of which the first `*victim_count` are written. `*enough` is 1 if they free what is needed,
 /// 0 if even all of `order` would not. Threads: the registry's. O(blocks of those looked at); allocates.
-/// Errors: `KVB_ERR_STALE`, `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
+/// Errors: `KVB_ERR_STALE`, `KVB_ERR_OUT_OF_RANGE` (a need on a shard that there is not), `KVB_ERR_NO_MEMORY`. NULL: empty lists, `enough`, `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_select_victims(
     seqs: *const kvb_seqs,
@@ -39,6 +39,10 @@ pub unsafe extern "C" fn kvb_seqs_select_victims(
             unsafe { (arg::slice(need, need_count)?, arg::places(victims, count)?) };
         // SAFETY: as above.
         let victim_count = unsafe { arg::place(victim_count) }?;
+        let shards = seqs.inner.shards().len();
+        if need.iter().skip(shards).any(|&need| need > 0) {
+            return Err(Argument(KVB_ERR_OUT_OF_RANGE).into());
+        }
         let mut chosen = Vec::new();
         let room = chosen.try_reserve_exact(order.len());
         room.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
