@@ -996,6 +996,16 @@ fn an_old_ticket_does_not_end_a_later_copy() {
         assert_eq!(scene.seqs.copied(scene.done), Err(Stale));
     });
     let later = scene.step.copies()[0];
+    // One that was changed is not the one that was given.
+    let (mut source, mut place, mut length) = (later, later, later);
+    source.src = later.dst;
+    place.dst = later.src;
+    length.positions += 1;
+    scene.refused(|scene| {
+        for forged in [source, place, length] {
+            assert_eq!(scene.seqs.copied(forged), Err(Stale));
+        }
+    });
     assert_eq!(scene.seqs.copied(later), Ok(()));
 }
 

@@ -85,6 +85,16 @@ static void pool_configurations(void) {
     REFUSE_POOL(config.proof = 2, KVB_ERR_INVALID);
     TOLD(KVB_ERR_INVALID, KVB_NO_SHARD, 0, 0, 0);
     REFUSE_POOL(config.hash = 2, KVB_ERR_INVALID);
+    REFUSE_POOL(config.shard = KVB_NO_SHARD, KVB_ERR_INVALID);
+
+    /* The version of no adapter is not the bare model. */
+    kvb_namespace_parts parts;
+    memset(&parts, 0, sizeof parts);
+    parts.struct_size = sizeof parts;
+    parts.adapter_version = 7;
+    kvb_namespace *space = NULL;
+    CHECK_STATUS(kvb_namespace_create(&parts, &space), KVB_ERR_INVALID);
+    CHECK(space == NULL);
 
     kvb_format *format = NULL;
     const uint64_t planes[2] = {64, 0};
@@ -285,6 +295,14 @@ static void sequences(struct scene *it) {
     REFUSED(it, kvb_seqs_detach(it->seqs, child, &detached, &error), KVB_ERR_COPY_PENDING);
     CHECK(detached == NULL);
     REFUSED(it, kvb_seqs_copied(it->seqs, 1, &copy, 1), KVB_ERR_STALE);
+    for (int forged = 0; forged < 4; forged++) {
+        kvb_copy other = copy;
+        if (forged == 0) other.src++;
+        if (forged == 1) other.dst++;
+        if (forged == 2) other.positions++;
+        if (forged == 3) other.ticket++;
+        REFUSED(it, kvb_seqs_copied(it->seqs, 0, &other, 1), KVB_ERR_STALE);
+    }
     CHECK_OK(kvb_seqs_copied(it->seqs, 0, &copy, 1));
     REFUSED(it, kvb_seqs_copied(it->seqs, 0, &copy, 1), KVB_ERR_STALE);
     CHECK_OK(kvb_seqs_release(it->seqs, &child, 1));
@@ -329,6 +347,12 @@ static void stale(struct scene *it) {
     STALE(kvb_seqs_copy_tables(it->seqs, 0, &gone, 1, row, 4, NULL, &error));
     STALE(kvb_seqs_get_slots(it->seqs, 0, gone, 0, 1, &slot, &error));
     STALE(kvb_seqs_select_victims(it->seqs, &gone, 1, NULL, 0, &child, &count, NULL, &error));
+    kvb_progress nothing = {gone, 0, NULL, 0, 0};
+    kvb_failure failure;
+    REFUSED(it, kvb_seqs_advance(it->seqs, &nothing, 1, &failure, NULL), KVB_ERR_PARTIAL);
+    CHECK_EQ(failure.status, KVB_ERR_STALE);
+    const size_t need[2] = {0, 1};
+    REFUSED(it, kvb_seqs_select_victims(it->seqs, NULL, 0, need, 2, &child, &count, NULL, &error), KVB_ERR_OUT_OF_RANGE);
     const uint64_t label = 9;
     STALE(kvb_seqs_find(it->seqs, &label, 1, &gone));
     CHECK_EQ(count, 77);
