@@ -530,6 +530,12 @@ typedef struct kvb_extra_key {
 /** All whole blocks of the prompt may match, even if nothing is left to compute then; otherwise at least one position is left. */
 #define KVB_PROMPT_FULL_HIT 1
 
+/**
+ * The namespace is not there: the prompt is refused as `KVB_ERR_NULL`. For wrappers whose objects can be empty, where a NULL that got into
+ * `space` by accident must not become the bare model's.
+ */
+#define KVB_PROMPT_NO_SPACE 1073741824
+
 /** A prompt. Whole blocks match, and are compared token by token. */
 typedef struct kvb_prompt {
     /** Whose blocks may match; NULL is the bare model's namespace. */

@@ -6,7 +6,7 @@ use kvblock::{Contents, ExtraKey, Namespace, Prompt};
 
 use crate::arg::{self, Argument};
 use crate::namespace::kvb_namespace;
-use crate::status::KVB_ERR_NO_MEMORY;
+use crate::status::{KVB_ERR_NO_MEMORY, KVB_ERR_NULL};
 
 /// 128 bits that tell blocks of equal tokens apart: your digest of what else decides their K/V, an image and its offset for instance.
 /// Zero says that there is nothing.
@@ -21,6 +21,10 @@ pub struct kvb_extra_key {
 
 /// All whole blocks of the prompt may match, even if nothing is left to compute then; otherwise at least one position is left.
 pub const KVB_PROMPT_FULL_HIT: u32 = 1;
+
+/// The namespace is not there: the prompt is refused as `KVB_ERR_NULL`. For wrappers whose objects can be empty, where a NULL that got into
+/// `space` by accident must not become the bare model's.
+pub const KVB_PROMPT_NO_SPACE: u32 = 0x4000_0000;
 
 /// A prompt. Whole blocks match, and are compared token by token.
 #[repr(C)]
@@ -107,10 +111,14 @@ impl<'a> ReadPrompt<'a> {
     /// * What the prompt points to is there.
     pub(crate) unsafe fn new(prompt: &kvb_prompt) -> Result<Self, Argument> {
         arg::unused(prompt.reserved)?;
+        let flags = arg::flags(prompt.flags, KVB_PROMPT_FULL_HIT | KVB_PROMPT_NO_SPACE)?;
+        if flags & KVB_PROMPT_NO_SPACE != 0 {
+            return Err(Argument(KVB_ERR_NULL));
+        }
         // SAFETY: this function's contract, for each of these.
         unsafe {
             Ok(Self {
-                full_hit: arg::flags(prompt.flags, KVB_PROMPT_FULL_HIT)? != 0,
+                full_hit: flags & KVB_PROMPT_FULL_HIT != 0,
                 space: space(prompt.space),
                 tokens: arg::slice(prompt.tokens, prompt.token_count)?,
                 extra: extra(prompt.extra, prompt.extra_count)?,

@@ -88,10 +88,12 @@ public:
 class Chain : public Object<kvb_chain, kvb_chain_destroy> {
 public:
     using Object::Object;
+    /** An empty one for prompts of the bare model. */
+    static Result<Chain> create(PoolRef pool) noexcept { return create(pool, nullptr); }
     /** An empty one for prompts of a namespace. */
-    static Result<Chain> create(PoolRef pool, const Namespace& space = Namespace()) noexcept {
-        return detail::made<Chain, kvb_chain>(
-            [&](kvb_chain** out, kvb_error*) { return kvb_pool_chain_create(pool.get(), space.get(), out); });
+    static Result<Chain> create(PoolRef pool, const Namespace& space) noexcept {
+        if (!space) return Error(KVB_ERR_NULL);
+        return create(pool, space.get());
     }
     /** Holds the longest prefix of a prompt that is findable; idle blocks of it cost one of `pay` each. */
     static Result<Chain> find(PoolRef pool, Worker& worker, const Prompt& prompt, Reservation& pay) noexcept {
@@ -127,6 +129,7 @@ public:
     }
     /** The same, paid by a promise. */
     Result<Published> publish(Worker& worker, const Contents& contents, Reservation& pay) noexcept {
+        if (!pay) return Error(KVB_ERR_NULL);
         return publish(worker, contents, pay.get());
     }
     /** A second owner of every block. */
@@ -157,6 +160,10 @@ public:
     }
 
 private:
+    static Result<Chain> create(PoolRef pool, const kvb_namespace* space) noexcept {
+        return detail::made<Chain, kvb_chain>(
+            [&](kvb_chain** out, kvb_error*) { return kvb_pool_chain_create(pool.get(), space, out); });
+    }
     Result<Published> publish(Worker& worker, const Contents& contents, kvb_reservation* pay) noexcept {
         return detail::told<Published>([&](Published& out, kvb_error* error) {
             return kvb_chain_publish(get(), worker.get(), &contents.raw(), pay, &out, error);

@@ -164,6 +164,7 @@ public:
     /** Begins to move a sequence; `request` is that as the destination is to have it. */
     Result<Move> start_move(std::uint64_t from, Handle source, std::uint64_t to, const Admit& request,
                             const MoveTerms& terms) noexcept {
+        if (!terms.whole()) return Error(KVB_ERR_NULL);
         return detail::made<Move, kvb_move>([&](kvb_move** out, kvb_error* error) {
             return kvb_fleet_start_move(get(), from, source, to, &request.raw(), &terms.raw(), out, error);
         });

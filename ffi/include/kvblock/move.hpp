@@ -27,13 +27,17 @@ public:
     /** Where the bytes under way are counted. */
     MoveTerms& flights(const Flights& flights) noexcept {
         raw_.flights = flights.get();
+        whole_ = static_cast<bool>(flights);
         return *this;
     }
+    /** Whether no object that it was given was an empty one: they are refused as `KVB_ERR_NULL` then. */
+    bool whole() const noexcept { return whole_; }
     /** As C has it. */
     const kvb_move_terms& raw() const noexcept { return raw_; }
 
 private:
     kvb_move_terms raw_{};
+    bool whole_ = true;
 };
 
 /** A sequence on its way from one instance to another. `Fleet` starts, finishes and aborts it. */

@@ -126,10 +126,11 @@ public:
     }
     /** Makes every block of a namespace unfindable, and tells how many became free. */
     Result<std::size_t> clear(Worker& worker, const Namespace& space) const noexcept {
-        return detail::told<std::size_t>([&](std::size_t& out, kvb_error* error) {
-            return kvb_pool_clear(raw_, worker.get(), space.get(), &out, error);
-        });
+        if (!space) return Error(KVB_ERR_NULL);
+        return cleared(worker, space.get());
     }
+    /** The same for the namespace of the bare model. */
+    Result<std::size_t> clear_bare(Worker& worker) const noexcept { return cleared(worker, nullptr); }
     /** Makes every block unfindable, and tells how many became free. */
     Result<std::size_t> clear_all(Worker& worker) const noexcept {
         return detail::told<std::size_t>(
@@ -159,6 +160,13 @@ public:
 
 protected:
     const kvb_pool* raw_ = nullptr;
+
+private:
+    Result<std::size_t> cleared(Worker& worker, const kvb_namespace* space) const noexcept {
+        return detail::told<std::size_t>([&](std::size_t& out, kvb_error* error) {
+            return kvb_pool_clear(raw_, worker.get(), space, &out, error);
+        });
+    }
 };
 
 /** The blocks of one device or rank. What is made of it keeps it. */

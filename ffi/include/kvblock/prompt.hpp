@@ -51,7 +51,10 @@ private:
     kvb_namespace_parts raw_{};
 };
 
-/** What decides K/V besides the tokens. An empty one is the bare model's. */
+/**
+ * What decides K/V besides the tokens. An empty one, moved from for instance, is none: calls with it are refused as `KVB_ERR_NULL`. The
+ * bare model's is meant where none is said.
+ */
 class Namespace : public Object<kvb_namespace, kvb_namespace_destroy> {
 public:
     using Object::Object;
@@ -73,6 +76,9 @@ public:
     /** Whose blocks may match; the bare model's unless it is said. */
     Prompt& space(const Namespace& space) noexcept {
         raw_.space = space.get();
+        // To C, null alone would be the bare model's.
+        constexpr std::uint32_t none = KVB_PROMPT_NO_SPACE;
+        raw_.flags = space ? raw_.flags & ~none : raw_.flags | none;
         return *this;
     }
     /** One for each whole block. */

@@ -79,12 +79,27 @@ private:
     kvb_offer raw_{};
 };
 
-/** Offers what is computed of a sequence to be read; `space` is the namespace that it was admitted in. */
-inline Result<Export> export_seq(Sequences& seqs, Handle seq, Leases& leases, const Offer& offer,
-                                 const Namespace& space = Namespace()) noexcept {
-    return detail::made<Export, kvb_export>([&](kvb_export** out, kvb_error* error) {
-        return kvb_seqs_export(seqs.get(), seq, space.get(), leases.get(), &offer.raw(), out, error);
+namespace detail {
+
+inline Result<Export> exported(Sequences& seqs, Handle seq, Leases& leases, const Offer& offer,
+                               const kvb_namespace* space) noexcept {
+    return made<Export, kvb_export>([&](kvb_export** out, kvb_error* error) {
+        return kvb_seqs_export(seqs.get(), seq, space, leases.get(), &offer.raw(), out, error);
     });
+}
+
+}  // namespace detail
+
+/** Offers what is computed of a sequence of the bare model to be read. */
+inline Result<Export> export_seq(Sequences& seqs, Handle seq, Leases& leases, const Offer& offer) noexcept {
+    return detail::exported(seqs, seq, leases, offer, nullptr);
+}
+
+/** The same for one that was admitted in a namespace. */
+inline Result<Export> export_seq(Sequences& seqs, Handle seq, Leases& leases, const Offer& offer,
+                                 const Namespace& space) noexcept {
+    if (!space) return Error(KVB_ERR_NULL);
+    return detail::exported(seqs, seq, leases, offer, space.get());
 }
 
 /** The most bytes that transfers may have under way together. Any thread may use it. */
@@ -113,6 +128,7 @@ public:
     /** All that an export of this process offers. */
     Incoming(const Export& source, std::uint32_t writers) noexcept : Incoming(std::size_t(0), writers) {
         raw_.source = source.get();
+        has_source_ = static_cast<bool>(source);
     }
     /** How the content is laid out there: one for each shard. */
     Incoming& formats(View<const Format> formats) noexcept {
@@ -123,13 +139,18 @@ public:
     /** Where the bytes under way are counted. */
     Incoming& flights(const Flights& flights) noexcept {
         raw_.flights = flights.get();
+        has_flights_ = static_cast<bool>(flights);
         return *this;
     }
+    /** Whether no object that it was given was an empty one: it is refused as `KVB_ERR_NULL` then. */
+    bool whole() const noexcept { return has_source_ && has_flights_; }
     /** As C has it. */
     const kvb_incoming& raw() const noexcept { return raw_; }
 
 private:
     kvb_incoming raw_{};
+    bool has_source_ = true;
+    bool has_flights_ = true;
 };
 
 /** Blocks of a sequence that are being filled. Any thread may use it. */
@@ -184,6 +205,7 @@ struct Imported {
 
 /** Admits a sequence whose first positions come from elsewhere. */
 inline Result<Imported> import_seq(Sequences& seqs, const Admit& request, const Incoming& incoming) noexcept {
+    if (!incoming.whole()) return Error(KVB_ERR_NULL);
     return detail::told<Imported>([&](Imported& out, kvb_error* error) {
         kvb_admitted admitted{};
         kvb_import* raw = nullptr;

@@ -192,6 +192,8 @@ static void requests(struct scene *it) {
     asked = request(it->tokens + 20, 10);
     asked.prompt.flags = 2;
     REFUSED(it, kvb_seqs_admit(it->seqs, &asked, &out, &error), KVB_ERR_INVALID);
+    asked.prompt.flags = KVB_PROMPT_NO_SPACE | KVB_PROMPT_FULL_HIT;
+    REFUSED(it, kvb_seqs_admit(it->seqs, &asked, &out, &error), KVB_ERR_NULL);
     const kvb_extra_key extra[3] = {{1, 0}, {2, 0}, {3, 0}};
     const uint64_t keys[3] = {1, 2, 3};
     asked.prompt.flags = 0;

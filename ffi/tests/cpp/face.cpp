@@ -308,7 +308,7 @@ void capacity() {
     CHECK(NEED(pools[0].maintain(worker, 1)) <= 1);
     CHECK_EQ(NEED(pools[0].evict(worker, 1)), 1);
     REFUSED(pools[0].invalidate(worker, 19), KVB_ERR_NOT_PUBLISHED);
-    CHECK_EQ(NEED(pools[0].clear(worker, Namespace())), 1);
+    CHECK_EQ(NEED(pools[0].clear_bare(worker)), 1);
     CHECK_EQ(NEED(pools[0].clear_all(worker)), 0);
 
     const std::array<Rank, 2> ranks{Rank{1, 0, 10, 0}, Rank{2, 0, 12, 0}};
