@@ -34,6 +34,8 @@ public:
         raw_.positions = positions;
         return *this;
     }
+    template <typename C, detail::if_goes_away<C> = 0>
+    SequencesConfig& formats(C&& formats) = delete;
     /** How the content of blocks is laid out: one for each shard. */
     SequencesConfig& formats(View<const Format> formats) noexcept {
         // A format is a pointer and nothing else, as asserted below.

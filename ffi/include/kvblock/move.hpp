@@ -14,9 +14,10 @@ namespace kvblock {
 
 using Route = kvb_route;
 
-/** Under which terms a sequence is moved. */
+/** Under which terms a sequence is moved. Borrows the flights. */
 class MoveTerms {
 public:
+    MoveTerms& flights(const Flights&& flights) = delete;
     /** So many writers fill each block; what they read is held for an owner until a deadline. */
     MoveTerms(std::uint32_t writers, std::uint64_t owner, std::uint64_t deadline) noexcept {
         raw_.struct_size = sizeof raw_;

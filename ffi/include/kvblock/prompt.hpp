@@ -16,10 +16,16 @@ namespace kvblock {
 /** What tells blocks of equal tokens apart. */
 using ExtraKey = kvb_extra_key;
 
-/** The parts of a namespace. Those that are not set differ from empty ones. Borrows them. */
+/** The parts of a namespace. Those that are not set differ from empty ones. Borrows them: none may be a string that goes away. */
 class NamespaceParts {
 public:
     NamespaceParts() noexcept { raw_.struct_size = sizeof raw_; }
+    template <typename S, detail::if_goes_away<S> = 0>
+    NamespaceParts& adapter(S&& name, std::uint64_t version) = delete;
+    template <typename S, detail::if_goes_away<S> = 0>
+    NamespaceParts& salt(S&& salt) = delete;
+    template <typename S, detail::if_goes_away<S> = 0>
+    NamespaceParts& domain(S&& domain) = delete;
     /** The adapter's name and version. */
     NamespaceParts& adapter(std::string_view name, std::uint64_t version) noexcept {
         raw_.adapter = bytes(name);
@@ -65,9 +71,16 @@ public:
     }
 };
 
-/** What is to be computed. Borrows all that it is made of. */
+/** What is to be computed. Borrows all that it is made of: none may be a container or an object that goes away. */
 class Prompt {
 public:
+    template <typename C, detail::if_goes_away<C> = 0>
+    explicit Prompt(C&& tokens) = delete;
+    Prompt& space(const Namespace&& space) = delete;
+    template <typename C, detail::if_goes_away<C> = 0>
+    Prompt& extra(C&& extra) = delete;
+    template <typename C, detail::if_goes_away<C> = 0>
+    Prompt& keys(C&& keys) = delete;
     /** Its tokens, a partial last block included. */
     explicit Prompt(View<const std::uint32_t> tokens = {}) noexcept {
         raw_.tokens = tokens.data();
@@ -105,9 +118,15 @@ private:
     kvb_prompt raw_{};
 };
 
-/** What some positions contain. Borrows all that it is made of. */
+/** What some positions contain. Borrows all that it is made of: none may be a container that goes away. */
 class Contents {
 public:
+    template <typename C, detail::if_goes_away<C> = 0>
+    explicit Contents(C&& tokens) = delete;
+    template <typename C, detail::if_goes_away<C> = 0>
+    Contents& extra(C&& extra) = delete;
+    template <typename C, detail::if_goes_away<C> = 0>
+    Contents& keys(C&& keys) = delete;
     explicit Contents(View<const std::uint32_t> tokens = {}) noexcept {
         raw_.tokens = tokens.data();
         raw_.token_count = tokens.size();

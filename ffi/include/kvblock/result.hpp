@@ -121,12 +121,13 @@ public:
         assert(ok_);
         return value_;
     }
-    T&& value() && noexcept {
+    /** Of a result that goes away: taken out of it, so that what is made of it may stay. */
+    T value() && noexcept {
         assert(ok_);
         return std::move(value_);
     }
     T& operator*() & noexcept { return value(); }
-    T&& operator*() && noexcept { return std::move(*this).value(); }
+    T operator*() && noexcept { return std::move(*this).value(); }
     T* operator->() noexcept { return &value(); }
     /** The error, if there is no value. */
     const Error& error() const noexcept {

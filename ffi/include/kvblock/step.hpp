@@ -22,10 +22,12 @@ using Change = kvb_change;
 /** An item of a batch that failed, and was not changed. */
 using Failure = kvb_failure;
 
-/** What a step did for a sequence. */
+/** What a step did for a sequence. Borrows the tokens. */
 inline kvb_progress progress(Handle seq, std::size_t at, View<const std::uint32_t> tokens, std::size_t computed) noexcept {
     return {seq, at, tokens.data(), tokens.size(), computed};
 }
+template <typename C, detail::if_goes_away<C> = 0>
+kvb_progress progress(Handle seq, std::size_t at, C&& tokens, std::size_t computed) = delete;
 using Progress = kvb_progress;
 
 /** What has to be known and done on one shard before a step runs: the step's, until it is filled again. */

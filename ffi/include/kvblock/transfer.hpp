@@ -116,9 +116,13 @@ public:
     std::uint64_t in_flight() const noexcept { return kvb_flights_in_flight(get()); }
 };
 
-/** What is to come for a sequence. Borrows all that it is made of. */
+/** What is to come for a sequence. Borrows all that it is made of: none may be an object that goes away. */
 class Incoming {
 public:
+    Incoming(const Export&& source, std::uint32_t writers) = delete;
+    template <typename C, detail::if_goes_away<C> = 0>
+    Incoming& formats(C&& formats) = delete;
+    Incoming& flights(const Flights&& flights) = delete;
     /** From outside of this process: so many positions from the start, each block filled by so many writers. */
     Incoming(std::size_t positions, std::uint32_t writers) noexcept {
         raw_.struct_size = sizeof raw_;

@@ -2,6 +2,7 @@
 #ifndef KVBLOCK_VIEW_HPP
 #define KVBLOCK_VIEW_HPP
 
+#include <array>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -55,11 +56,46 @@ private:
     std::size_t size_ = 0;
 };
 
+/** An item as a batch of one, which it holds. */
+template <typename T>
+class One {
+public:
+    constexpr explicit One(T&& item) noexcept : item_(std::move(item)) {}
+    constexpr T* data() noexcept { return &item_; }
+    constexpr const T* data() const noexcept { return &item_; }
+    constexpr std::size_t size() const noexcept { return 1; }
+
+private:
+    T item_;
+};
+
 /** One item as a batch of one. */
 template <typename T>
 constexpr View<const T> one(const T& item) noexcept {
     return View<const T>(&item, 1);
 }
+/** The same of an item that goes away. */
+template <typename T, std::enable_if_t<!std::is_reference_v<T> && !std::is_const_v<T>, int> = 0>
+constexpr One<T> one(T&& item) noexcept {
+    return One<T>(std::move(item));
+}
+
+namespace detail {
+
+// What has other pointers when it is const owns its items; views have the same. An array of const items has these, too.
+template <typename C, typename = void>
+struct Owns : std::false_type {};
+template <typename C>
+struct Owns<C, std::void_t<decltype(std::declval<C&>().data())>>
+    : std::bool_constant<!std::is_same_v<decltype(std::declval<C&>().data()), decltype(std::declval<const C&>().data())>> {};
+template <typename T, std::size_t N>
+struct Owns<std::array<T, N>> : std::true_type {};
+
+/** For overloads that refuse containers which would be gone before what borrows their items. */
+template <typename C>
+using if_goes_away = std::enable_if_t<!std::is_lvalue_reference_v<C> && Owns<std::remove_cv_t<C>>::value, int>;
+
+}  // namespace detail
 
 }  // namespace kvblock
 

@@ -170,7 +170,8 @@ void story() {
     const Victims victims = NEED(seqs.select_victims(both, three, found));
     CHECK(!victims.enough || victims.count > 0);
 
-    Result<Admitted> refused = seqs.admit(Admit(Prompt(counting(100, 1))));
+    const std::vector<std::uint32_t> large = counting(100, 1);
+    Result<Admitted> refused = seqs.admit(Admit(Prompt(large)));
     CHECK(!refused);
     CHECK(refused.error().status() == KVB_ERR_NEVER_FITS);
     CHECK_EQ(refused.error().shard(), 5);

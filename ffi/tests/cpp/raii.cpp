@@ -41,6 +41,12 @@ static_assert(std::is_same_v<Append, kvb_append> && std::is_same_v<Progress, kvb
 static_assert(std::is_same_v<Change, kvb_change> && std::is_same_v<Failure, kvb_failure> && std::is_same_v<ExtraKey, kvb_extra_key>);
 static_assert(sizeof(Handle) == sizeof(kvb_handle) && sizeof(Holder) == sizeof(kvb_holder) && sizeof(PlanInput) == sizeof(kvb_plan_input));
 
+// What is taken out of a result that goes away stays: `for (auto block : seqs.table(seq).value())`.
+using Table = View<const std::int32_t>;
+static_assert(std::is_same_v<decltype(std::declval<Result<Table>>().value()), Table>);
+static_assert(std::is_same_v<decltype(*std::declval<Result<Table>>()), Table>);
+static_assert(std::is_same_v<decltype(*std::declval<Result<Pool>>()), Pool>);
+
 Pool make_pool() {
     Result<Pool> made = Pool::create(PoolConfig(8, 4));
     CHECK(made);
