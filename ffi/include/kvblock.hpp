@@ -8,7 +8,7 @@
  * calls by it are answered KVB_ERR_NULL. get() gives the pointer of C, release() gives it away, and each is made of one.
  *
  * RESULTS. A call that can fail returns Result<T>, which must be looked at: `if (!result)`, then error(), else value().
- * Looking at the wrong one of the two is a bug of the program, and an assertion.
+ * Reading the one that is not there is a bug of the program, which is aborted. A Result<void> compares with a KVB_*.
  *
  * CONSUMING CALLS are called on `std::move(object)` or take one; refused, they leave it as it was.
  *

@@ -4,9 +4,10 @@
 
 #include <kvblock.h>
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -18,6 +19,8 @@ class Status {
 public:
     /** A number. */
     constexpr Status(kvb_status code) noexcept : code_(code) {}
+    template <typename B, std::enable_if_t<std::is_same_v<B, bool>, int> = 0>
+    Status(B) = delete;
 
     constexpr bool ok() const noexcept { return code_ == KVB_OK; }
     constexpr kvb_status code() const noexcept { return code_; }
@@ -88,6 +91,16 @@ private:
     kvb_error raw_;
 };
 
+namespace detail {
+
+/** A bug of the program: a result was not looked at, or not the right way. */
+[[noreturn]] inline void misread(const char* why) noexcept {
+    std::fprintf(stderr, "kvblock: a result has not what is read of it: %s\n", why);
+    std::abort();
+}
+
+}  // namespace detail
+
 /** A value, or why there is none. Look whether there is one before `value()`. */
 template <typename T>
 class [[nodiscard]] Result {
@@ -112,30 +125,42 @@ public:
     explicit operator bool() const noexcept { return ok_; }
     /** `KVB_OK`, or the error's. */
     Status status() const noexcept { return ok_ ? Status(KVB_OK) : error_.status(); }
-    /** The value, if there is one. */
+    /** The value, if there is one; else the process is aborted, as by `*`, `->` and by `error()` of what did not fail. */
     T& value() & noexcept {
-        assert(ok_);
+        look(ok_);
         return value_;
     }
     const T& value() const& noexcept {
-        assert(ok_);
+        look(ok_);
         return value_;
     }
     /** Of a result that goes away: taken out of it, so that what is made of it may stay. */
     T value() && noexcept {
-        assert(ok_);
+        look(ok_);
         return std::move(value_);
     }
     T& operator*() & noexcept { return value(); }
+    const T& operator*() const& noexcept { return value(); }
     T operator*() && noexcept { return std::move(*this).value(); }
-    T* operator->() noexcept { return &value(); }
+    T* operator->() & noexcept { return &value(); }
+    const T* operator->() const& noexcept { return &value(); }
+    /** What it points to would be gone: take `value()`, or name the result. */
+    const T* operator->() const&& = delete;
     /** The error, if there is no value. */
-    const Error& error() const noexcept {
-        assert(!ok_);
+    const Error& error() const& noexcept {
+        look(!ok_);
+        return error_;
+    }
+    Error error() && noexcept {
+        look(!ok_);
         return error_;
     }
 
 private:
+    void look(bool right) const noexcept {
+        if (!right) detail::misread(ok_ ? "no error" : error_.message());
+    }
+
     bool ok_;
     union {
         T value_;
@@ -154,11 +179,15 @@ public:
     explicit operator bool() const noexcept { return ok_; }
     /** `KVB_OK`, or the error's. */
     Status status() const noexcept { return ok_ ? Status(KVB_OK) : error_.status(); }
-    /** The error, if there is one. */
-    const Error& error() const noexcept {
-        assert(!ok_);
+    /** The error, if there is one; else the process is aborted. */
+    const Error& error() const& noexcept {
+        if (ok_) detail::misread("no error");
         return error_;
     }
+    Error error() && noexcept { return static_cast<const Result&>(*this).error(); }
+
+    [[nodiscard]] friend bool operator==(const Result& result, Status status) noexcept { return result.status() == status; }
+    [[nodiscard]] friend bool operator!=(const Result& result, Status status) noexcept { return result.status() != status; }
 
 private:
     bool ok_;

@@ -47,6 +47,11 @@ good 'Hooks().panic([](const char*, std::size_t, void*) noexcept {});'
 bad 'Hooks().panic([](const char*, std::size_t, void*) {});'
 bad 'const std::uint64_t tokens[2] = {1, 2}; Prompt prompt(tokens);'
 bad 'if (pool.check(1) == true) return;'
+good 'if (pool.check(1) == KVB_OK) return;'
+bad 'pool.check(1) == KVB_OK;'
+bad 'Status status = true;'
+good 'for (const auto slot : step.lists().value().slots) (void)slot;'
+bad 'for (const auto slot : step.lists()->slots) (void)slot;'
 
 # What is borrowed must not be gone when it is read.
 lend() { good "std::vector<std::uint32_t> tokens; std::uint64_t keys[2] = {}; Namespace space; Flights flights; Export source; $1"; }
