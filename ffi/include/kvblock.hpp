@@ -22,6 +22,7 @@
 
 #include <kvblock.h>
 #include <kvblock/admit.hpp>
+#include <kvblock/block.hpp>
 #include <kvblock/chain.hpp>
 #include <kvblock/events.hpp>
 #include <kvblock/fleet.hpp>

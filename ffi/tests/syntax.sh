@@ -5,7 +5,7 @@ set -euo pipefail
 include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../include" && pwd)
 : "${CC:=cc}" "${CXX:=c++}"
 readonly include
-readonly warnings=(-Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion)
+readonly warnings=(-Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion)
 
 # check COMPILER LANGUAGE HEADER FLAG...
 check() {

@@ -3,6 +3,7 @@
 #define KVBLOCK_LAYOUT_HPP
 
 #include <kvblock.h>
+#include <kvblock/block.hpp>
 #include <kvblock/format.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/result.hpp>
@@ -36,20 +37,20 @@ public:
         });
     }
     /** Where a block begins in a plane. */
-    Result<std::uint64_t> address(std::size_t plane, std::int32_t block) const noexcept {
+    Result<std::uint64_t> address(std::size_t plane, BlockId block) const noexcept {
         return detail::told<std::uint64_t>([&](std::uint64_t& out, kvb_error* error) {
-            return kvb_layout_address(get(), plane, block, &out, error);
+            return kvb_layout_address(get(), plane, block.raw(), &out, error);
         });
     }
     /** Lists the bytes of some blocks, and tells how many runs they are. */
-    Result<std::size_t> runs(View<const std::uint32_t> blocks, View<Run> out) const noexcept {
+    Result<std::size_t> runs(BlockIds blocks, View<Run> out) const noexcept {
         return detail::told<std::size_t>([&](std::size_t& count, kvb_error* error) {
             return kvb_layout_runs(get(), blocks.data(), blocks.size(), out.data(), out.size(), &count, error);
         });
     }
     /** Lists what has to be copied from blocks of this layout to as many of another, and tells how many runs that are. */
-    Result<std::size_t> pair_runs(View<const std::uint32_t> sources, const Layout& destination,
-                                  View<const std::uint32_t> destinations, View<PairRun> out) const noexcept {
+    Result<std::size_t> pair_runs(BlockIds sources, const Layout& destination, BlockIds destinations,
+                                  View<PairRun> out) const noexcept {
         if (sources.size() != destinations.size()) return Error(KVB_ERR_LENGTH_MISMATCH);
         return detail::told<std::size_t>([&](std::size_t& count, kvb_error* error) {
             return kvb_layout_pair_runs(get(), sources.data(), destination.get(), destinations.data(), sources.size(),

@@ -3,6 +3,7 @@
 #define KVBLOCK_POOL_HPP
 
 #include <kvblock.h>
+#include <kvblock/block.hpp>
 #include <kvblock/object.hpp>
 #include <kvblock/prompt.hpp>
 #include <kvblock/result.hpp>
@@ -137,9 +138,9 @@ public:
             [&](std::size_t& out, kvb_error* error) { return kvb_pool_clear_all(raw_, worker.get(), &out, error); });
     }
     /** Makes a block and all below it unfindable, and tells how many became free. */
-    Result<std::size_t> invalidate(Worker& worker, std::uint32_t block) const noexcept {
+    Result<std::size_t> invalidate(Worker& worker, BlockId block) const noexcept {
         return detail::told<std::size_t>([&](std::size_t& out, kvb_error* error) {
-            return kvb_pool_invalidate(raw_, worker.get(), block, &out, error);
+            return kvb_pool_invalidate(raw_, worker.get(), block.raw(), &out, error);
         });
     }
     /** Does some of the reclaimer's work beforehand, and tells how much. */

@@ -4,6 +4,7 @@
 
 #include <kvblock.h>
 #include <kvblock/admit.hpp>
+#include <kvblock/block.hpp>
 #include <kvblock/handle.hpp>
 #include <kvblock/holder.hpp>
 #include <kvblock/lanes.hpp>
@@ -332,9 +333,9 @@ public:
     /** Blocks above the limit that are not offline yet. */
     std::size_t draining() const noexcept { return kvb_seqs_draining(get()); }
     /** Takes back a block whose content is bad; how many sequences have to be renewed, of which `affected` gets as many as fit. */
-    Result<std::size_t> invalidate(std::size_t shard, std::uint32_t block, View<Handle> affected) noexcept {
+    Result<std::size_t> invalidate(std::size_t shard, BlockId block, View<Handle> affected) noexcept {
         return detail::told<std::size_t>([&](std::size_t& count, kvb_error* error) {
-            return kvb_seqs_invalidate(get(), shard, block, affected.data(), affected.size(), &count, error);
+            return kvb_seqs_invalidate(get(), shard, block.raw(), affected.data(), affected.size(), &count, error);
         });
     }
     /** Gives a sequence blocks of its own from where it is not computed on. */

@@ -333,6 +333,29 @@ void memory() {
     CHECK_EQ(NEED(layout.pair_runs(from, layout, to, pairs)), 2 + 3);
     REFUSED(layout.pair_runs(from, layout, View<const std::uint32_t>(to.data(), 2), pairs), KVB_ERR_LENGTH_MISMATCH);
 
+    // Block tables as they are: signed, and filled up with entries that name no block.
+    const Pool pool = NEED(Pool::create(PoolConfig(16, 4)));
+    Sequences seqs = NEED(Sequences::create(pool, SequencesConfig(1)));
+    const std::vector<std::uint32_t> prompt = counting(12, 1);
+    const Handle seq = NEED(seqs.admit(Admit(Prompt(prompt)))).seq;
+    const View<const std::int32_t> table = NEED(seqs.table(seq));
+    CHECK_EQ(NEED(layout.address(0, table[1])), 64u * static_cast<std::uint64_t>(table[1]));
+    CHECK(NEED(layout.runs(table, runs)) >= 2);
+    CHECK(NEED(layout.pair_runs(NEED(seqs.table(seq)), layout, to, pairs)) >= 2);
+    CHECK(NEED(layout.pair_runs(from, layout, std::vector<std::int32_t>{7, 8, 9}, pairs)) == 2 + 3);
+    const std::int32_t filled[2] = {3, -1};
+    REFUSED(layout.runs(filled, runs), KVB_ERR_NO_SUCH_BLOCK);
+    REFUSED(layout.address(0, filled[1]), KVB_ERR_NO_SUCH_BLOCK);
+    REFUSED(layout.address(0, std::uint64_t(1) << 32), KVB_ERR_NO_SUCH_BLOCK);
+    CHECK_EQ(NEED(layout.address(0, std::size_t(15))), 15 * 64);
+    CHECK_EQ(NEED(layout.runs({}, runs)), 0);
+    NEED(seqs.computed(seq, 12));
+    std::array<Handle, 1> affected{};
+    CHECK_EQ(NEED(seqs.invalidate(0, table[2], affected)), 1);
+    Worker worker = NEED(pool.worker());
+    REFUSED(pool.invalidate(worker, table[2]), KVB_ERR_NOT_PUBLISHED);
+    REFUSED(pool.invalidate(worker, -1), KVB_ERR_NO_SUCH_BLOCK);
+
     PlanInput rank;
     rank.device_memory = 1 << 30;
     rank.weights = 1 << 29;
