@@ -5,7 +5,7 @@
  * What a call does, costs and refuses is said in kvblock.h beside the function of C that it is named after.
  *
  * OBJECTS (Pool, Sequences, ...) are moved, not copied, and destroy what they own. One that was moved from owns nothing:
- * calls by it are answered KVB_ERR_NULL. get() gives the pointer of C, release() gives it away, and each is made of one.
+ * calls by it are answered KVB_ERR_NULL. get() gives the pointer of C, into_raw() gives it away, and each is made of one.
  *
  * RESULTS. A call that can fail returns Result<T>, which must be looked at: `if (!result)`, then error(), else value().
  * Reading the one that is not there is a bug of the program, which is aborted. A Result<void> compares with a KVB_*.

@@ -21,9 +21,9 @@ public:
     constexpr Object() noexcept = default;
     /** Takes over what a create function of C made. */
     explicit Object(T* raw) noexcept : raw_(raw) {}
-    Object(Object&& other) noexcept : raw_(other.release()) {}
+    Object(Object&& other) noexcept : raw_(other.into_raw()) {}
     Object& operator=(Object&& other) noexcept {
-        if (this != &other) reset(other.release());
+        if (this != &other) reset(other.into_raw());
         return *this;
     }
     Object(const Object&) = delete;
@@ -35,7 +35,7 @@ public:
     /** Whether it owns anything. */
     explicit operator bool() const noexcept { return raw_ != nullptr; }
     /** Gives the object to the caller, who destroys it. */
-    [[nodiscard]] T* release() noexcept { return std::exchange(raw_, nullptr); }
+    [[nodiscard]] T* into_raw() noexcept { return std::exchange(raw_, nullptr); }
     /** Destroys what it owns, and owns this. */
     void reset(T* raw = nullptr) noexcept {
         T* const old = std::exchange(raw_, raw);
@@ -62,7 +62,7 @@ Result<T> made(Call call) noexcept {
 /** Forgets an object that a call has taken. */
 template <typename T, void (*destroy)(T*)>
 void gone(Object<T, destroy>& object) noexcept {
-    (void)object.release();
+    (void)object.into_raw();
 }
 
 /** Makes a call that takes an object away if it succeeds. */

@@ -176,9 +176,9 @@ public:
     constexpr Pool() noexcept = default;
     /** Takes over what `kvb_pool_create` made. */
     explicit Pool(kvb_pool* raw) noexcept : PoolRef(raw) {}
-    Pool(Pool&& other) noexcept : PoolRef(other.release()) {}
+    Pool(Pool&& other) noexcept : PoolRef(other.into_raw()) {}
     Pool& operator=(Pool&& other) noexcept {
-        if (this != &other) reset(other.release());
+        if (this != &other) reset(other.into_raw());
         return *this;
     }
     Pool(const Pool&) = delete;
@@ -192,13 +192,13 @@ public:
     }
 
     /** Gives the pool to the caller, who destroys it. */
-    [[nodiscard]] kvb_pool* release() noexcept {
+    [[nodiscard]] kvb_pool* into_raw() noexcept {
         // It was made as one that may be changed.
         return const_cast<kvb_pool*>(std::exchange(raw_, nullptr));
     }
     /** Lets go of what it owns, and owns this. */
     void reset(kvb_pool* raw = nullptr) noexcept {
-        kvb_pool* const old = release();
+        kvb_pool* const old = into_raw();
         raw_ = raw;
         kvb_pool_destroy(old);
     }

@@ -193,8 +193,6 @@ public:
     }
     /** Ends one sequence. */
     Result<void> release(const Handle& seq) noexcept { return release(one(seq)); }
-    /** Gives the registry itself to the caller, who destroys it. */
-    using Object::release;
     /** Ends sequences that will come back. */
     Result<void> preempt(View<const Handle> seqs) noexcept {
         return detail::plain(kvb_seqs_preempt(get(), seqs.data(), seqs.size()));

@@ -81,7 +81,7 @@ void moves() {
     third = std::move(other);
     CHECK_EQ(live, before);
     CHECK(third.get() == raw && !other);
-    CHECK(third.release() == raw && !third);
+    CHECK(third.into_raw() == raw && !third);
     third.reset(raw);
     CHECK(third);
     third.reset();
