@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 namespace kvblock {
@@ -120,6 +121,10 @@ public:
     Result<void> step(View<const Append> batch, Step& step) noexcept {
         return detail::plain(kvb_seqs_step(get(), batch.data(), batch.size(), step.get()));
     }
+    /** The same, of a batch in braces: `{{handle, positions}, ...}`. */
+    Result<void> step(std::initializer_list<Append> batch, Step& step) noexcept {
+        return this->step(detail::listed(batch), step);
+    }
     /** Appends positions to one sequence. */
     Result<void> append(Handle seq, std::size_t positions, Step& step) noexcept {
         return detail::told(
@@ -152,6 +157,10 @@ public:
     Result<void> advance(View<const Progress> batch, View<Failure> failures = {}, std::size_t* failed = nullptr) noexcept {
         if (!failures.empty() && failures.size() < batch.size()) return Error::too_short(batch.size(), failures.size());
         return detail::plain(kvb_seqs_advance(get(), batch.data(), batch.size(), failures.data(), failed));
+    }
+    /** The same, of a batch in braces. */
+    Result<void> advance(std::initializer_list<Progress> batch, View<Failure> failures = {}, std::size_t* failed = nullptr) noexcept {
+        return advance(detail::listed(batch), failures, failed);
     }
     /** Says that copies on a shard have been made. */
     Result<void> copied(std::size_t shard, View<const Copy> copies) noexcept {
@@ -191,12 +200,14 @@ public:
     Result<void> release(View<const Handle> seqs) noexcept {
         return detail::plain(kvb_seqs_release(get(), seqs.data(), seqs.size()));
     }
+    Result<void> release(std::initializer_list<Handle> seqs) noexcept { return release(detail::listed(seqs)); }
     /** Ends one sequence. */
     Result<void> release(const Handle& seq) noexcept { return release(one(seq)); }
     /** Ends sequences that will come back. */
     Result<void> preempt(View<const Handle> seqs) noexcept {
         return detail::plain(kvb_seqs_preempt(get(), seqs.data(), seqs.size()));
     }
+    Result<void> preempt(std::initializer_list<Handle> seqs) noexcept { return preempt(detail::listed(seqs)); }
     /** Ends one sequence that will come back. */
     Result<void> preempt(const Handle& seq) noexcept { return preempt(one(seq)); }
     /** Ends a sequence whose blocks a device may still touch. */

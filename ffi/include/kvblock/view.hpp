@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 #if __cplusplus >= 202002L
@@ -81,6 +82,12 @@ constexpr One<T> one(T&& item) noexcept {
 }
 
 namespace detail {
+
+/** The items between braces, for the duration of a call. */
+template <typename T>
+constexpr View<const T> listed(std::initializer_list<T> items) noexcept {
+    return View<const T>(items.begin(), items.size());
+}
 
 // What has other pointers when it is const owns its items; views have the same. An array of const items has these, too.
 template <typename C, typename = void>

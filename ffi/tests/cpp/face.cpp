@@ -318,63 +318,31 @@ void capacity() {
     CHECK_EQ(NEED(lockstep.rank_report(1)).stranded, 2);
 }
 
-// Where blocks are, and how many fit.
-void memory() {
-    const std::array<Plane, 2> planes{Plane{0, 64, 64}, Plane{4096, 128, 64}};
-    const Layout layout = NEED(Layout::create(planes, 16));
-    CHECK_EQ(layout.block_bytes(), 128);
-    CHECK_EQ(NEED(layout.format(4, 1)).block_bytes(), 128);
-    CHECK_EQ(NEED(layout.address(1, 3)), 4096 + 3 * 128);
-    const std::array<std::uint32_t, 3> from{1, 2, 5};
-    const std::array<std::uint32_t, 3> to{7, 8, 9};
-    std::array<Run, 6> runs{};
-    CHECK_EQ(NEED(layout.runs(from, runs)), 2 + 3);
-    std::array<PairRun, 6> pairs{};
-    CHECK_EQ(NEED(layout.pair_runs(from, layout, to, pairs)), 2 + 3);
-    REFUSED(layout.pair_runs(from, layout, View<const std::uint32_t>(to.data(), 2), pairs), KVB_ERR_LENGTH_MISMATCH);
-
-    // Block tables as they are: signed, and filled up with entries that name no block.
-    const Pool pool = NEED(Pool::create(PoolConfig(16, 4)));
-    Sequences seqs = NEED(Sequences::create(pool, SequencesConfig(1)));
-    const std::vector<std::uint32_t> prompt = counting(12, 1);
-    const Handle seq = NEED(seqs.admit(Admit(Prompt(prompt)))).seq;
-    const View<const std::int32_t> table = NEED(seqs.table(seq));
-    CHECK_EQ(NEED(layout.address(0, table[1])), 64u * static_cast<std::uint64_t>(table[1]));
-    CHECK(NEED(layout.runs(table, runs)) >= 2);
-    CHECK(NEED(layout.pair_runs(NEED(seqs.table(seq)), layout, to, pairs)) >= 2);
-    CHECK(NEED(layout.pair_runs(from, layout, std::vector<std::int32_t>{7, 8, 9}, pairs)) == 2 + 3);
-    const std::int32_t filled[2] = {3, -1};
-    REFUSED(layout.runs(filled, runs), KVB_ERR_NO_SUCH_BLOCK);
-    REFUSED(layout.address(0, filled[1]), KVB_ERR_NO_SUCH_BLOCK);
-    REFUSED(layout.address(0, std::uint64_t(1) << 32), KVB_ERR_NO_SUCH_BLOCK);
-    CHECK_EQ(NEED(layout.address(0, std::size_t(15))), 15 * 64);
-    CHECK_EQ(NEED(layout.runs({}, runs)), 0);
-    NEED(seqs.computed(seq, 12));
-    std::array<Handle, 1> affected{};
-    CHECK_EQ(NEED(seqs.invalidate(0, table[2], affected)), 1);
-    Worker worker = NEED(pool.worker());
-    REFUSED(pool.invalidate(worker, table[2]), KVB_ERR_NOT_PUBLISHED);
-    REFUSED(pool.invalidate(worker, -1), KVB_ERR_NO_SUCH_BLOCK);
-
-    PlanInput rank;
-    rank.device_memory = 1 << 30;
-    rank.weights = 1 << 29;
-    rank.layers = 4;
-    rank.kv_heads = 2;
-    rank.head_size = 64;
-    rank.element_bits = 16;
-    rank.block_size = 16;
-    const Plan plan_of_one = NEED(plan(rank));
-    CHECK_EQ(plan_of_one.block_bytes, 4u * 2 * 2 * 64 * 2 * 16);
-    CHECK_EQ(plan_of_one.blocks, (std::uint64_t(1) << 29) / plan_of_one.block_bytes);
-    const std::array<const kvb_plan_input*, 2> ranks{&rank, &rank};
-    std::array<PlannedRank, 2> each{};
-    CHECK_EQ(NEED(plan(ranks, each)).blocks, plan_of_one.blocks);
-    CHECK_EQ(each[1].stranded_blocks, 0);
-    std::array<char, 4096> text{};
-    check_text(NEED(plan_text(ranks, text)), text);
-    CHECK_EQ(NEED(plan_format(rank, 1)).block_bytes(), plan_of_one.block_bytes);
-    CHECK_EQ(sequences_at(10, 16, 17), 5);
+// Batches that are written where they are used.
+void braces() {
+    const Pool pool = NEED(Pool::create(PoolConfig(24, 4)));
+    Sequences seqs = NEED(Sequences::create(pool, SequencesConfig(4)));
+    Step step = NEED(seqs.make_step(4, 16));
+    const std::array<std::uint32_t, 4> tokens{1, 2, 3, 4};
+    std::array<Handle, 4> all{};
+    for (Handle& seq : all) seq = NEED(seqs.admit(Admit(Prompt(tokens)))).seq;
+    NEED(seqs.step({{all[0], 1}, {all[1], 2}}, step));
+    CHECK_EQ(NEED(step.lists()).slots.size(), 3);
+    NEED(seqs.step({{all[0], 1}}, step));
+    NEED(seqs.step({}, step));
+    const std::array<std::uint32_t, 2> more{5, 6};
+    NEED(seqs.advance({progress(all[0], 4, more, 6), progress(all[1], 4, more, 6)}));
+    std::array<Failure, 1> failures{};
+    std::size_t failed = 9;
+    REFUSED(seqs.advance({{all[0], 4, more.data(), more.size(), 6}}, failures, &failed), KVB_ERR_PARTIAL);
+    CHECK_EQ(failed, 1);
+    NEED(seqs.advance({}));
+    NEED(seqs.preempt({all[0], all[1]}));
+    NEED(seqs.release({all[2]}));
+    REFUSED(seqs.release({all[2], all[3]}), KVB_ERR_STALE);
+    NEED(seqs.release({}));
+    NEED(seqs.preempt({}));
+    CHECK_EQ(seqs.size(), 0);
 }
 
 std::size_t live = 0;
@@ -408,7 +376,7 @@ int main() {
     story();
     around();
     capacity();
-    memory();
+    braces();
     hooks();
     return 0;
 }
