@@ -15,8 +15,7 @@ configure_package_config_file(cmake/kvblockConfig.cmake.in ${CMAKE_CURRENT_BINAR
   INSTALL_DESTINATION ${kvblock_package_dir}
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR
   NO_CHECK_REQUIRED_COMPONENTS_MACRO)
-# Before version 1 a minor version may change the interface.
-write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kvblockConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+configure_file(cmake/kvblockConfigVersion.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/kvblockConfigVersion.cmake @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvblockConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/kvblockConfigVersion.cmake
   DESTINATION ${kvblock_package_dir})
 

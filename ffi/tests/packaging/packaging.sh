@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # packaging.sh BUILD_DIRECTORY WORK_DIRECTORY
 #
-# What is installed is what programs need: installs the build, moves it, and builds programs on it by find_package, by
+# What is installed is what programs need: installs the build, moves it to a path with spaces, and builds programs on it by find_package, by
 # pkg-config and by add_subdirectory; looks at the names in both libraries; links the static one beside another library
 # that is written in Rust. Status 77 if a program that this needs is missing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath "$1")
 work=$(realpath -m "$2")
-prefix=$work/moved
+prefix="$work/moved to here"
 readonly here build work prefix
 readonly flags=(-std=c99 -Wall -Wextra -Wpedantic -Werror)
 : "${CC:=cc}" "${CMAKE:=cmake}" "${CARGO:=cargo}" "${RUSTC:=rustc}"
@@ -42,6 +42,13 @@ logged() {
   "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$what: $*"; }
 }
 
+# variable NAME: a path in kvblock.pc. pkg-config writes words for a shell, with their spaces escaped.
+variable() {
+  local -a words
+  eval "words=($(pkg-config --variable="$1" kvblock))"
+  printf '%s\n' "${words[*]}"
+}
+
 for needed in pkg-config readelf nm realpath "$CC" "$CMAKE" "$CARGO" "$RUSTC"; do
   command -v "$needed" >/dev/null || { echo "NOT CHECKED: $needed is not here"; exit 77; }
 done
@@ -56,7 +63,7 @@ pc=$(find "$prefix" -name kvblock.pc)
 [[ -n $pc ]] || fail "no kvblock.pc is installed"
 export PKG_CONFIG_PATH=${pc%/*}
 version=$(pkg-config --modversion kvblock)
-lib=$(realpath "$(pkg-config --variable=libdir kvblock)")
+lib=$(realpath "$(variable libdir)")
 header=$(find "$prefix" -name kvblock.h)
 soname=libkvblock.so.$(sed -n 's/^#define KVB_ABI_VERSION //p' "$header")
 if grep -rl --exclude='*.a' --exclude='*.so*' -e "$work/installed" -e "$build" "$prefix"; then
@@ -90,17 +97,32 @@ ok "the shared library needs nothing but the C library"
 # --- Programs
 
 logged "find_package" "$CMAKE" -S "$here/consumer" -B "$work/find_package" "-DCMAKE_PREFIX_PATH=$prefix" \
-  "-DKVBLOCK_VERSION=$version" "-DCMAKE_C_COMPILER=$CC"
+  "-DWANTED=$version" "-DCMAKE_C_COMPILER=$CC"
 logged "find_package" "$CMAKE" --build "$work/find_package"
 runs "find_package, static" "$work/find_package/consumer_static"
 runs "find_package, shared" "$work/find_package/consumer_shared"
 if readelf -d "$work/find_package/consumer_static" | grep -q libkvblock; then fail "kvblock::static is the shared library"; fi
 
-if "$CMAKE" -S "$here/consumer" -B "$work/newer" "-DCMAKE_PREFIX_PATH=$prefix" -DKVBLOCK_VERSION=99.0 >"$work/log" 2>&1; then
-  fail "find_package: $version is taken for 99.0"
-fi
-grep -q "kvblockConfig.cmake, version: $version" "$work/log" || { cat "$work/log" >&2; fail "find_package 99.0: fails otherwise"; }
-ok "find_package: a version that is not compatible is refused"
+# finds WANTED: whether find_package does.
+finds() {
+  rm -rf "$work/wanted"
+  "$CMAKE" -S "$here/consumer" -B "$work/wanted" "-DCMAKE_PREFIX_PATH=$prefix" "-DWANTED=$1" "-DCMAKE_C_COMPILER=$CC" >"$work/log" 2>&1
+}
+
+IFS=. read -r major minor patch <<<"$version"
+readonly series=$major.$minor next=$major.$((minor + 1)) later=$major.$((minor + 2))
+for wanted in "" "$series" "$series...$later" "0.0...$version" "$series...<$next" "COMPONENTS;static;shared" \
+  "$series;OPTIONAL_COMPONENTS;none"; do
+  finds "$wanted" || { cat "$work/log" >&2; fail "find_package: $version is not taken for '$wanted'"; }
+done
+for wanted in 99.0 "$next" "$series.$((patch + 1))" "$next...$later" "0.0...<$version"; do
+  if finds "$wanted"; then fail "find_package: $version is taken for $wanted"; fi
+  grep -q "kvblockConfig.cmake, version: $version" "$work/log" || { cat "$work/log" >&2; fail "find_package $wanted: fails otherwise"; }
+done
+ok "find_package: versions and ranges that have $version are found, others refused"
+if finds "COMPONENTS;static;none"; then fail "find_package: finds a component that is not there"; fi
+grep -q "no component none" "$work/log" || { cat "$work/log" >&2; fail "find_package COMPONENTS none: fails otherwise"; }
+ok "find_package: a component that is not there is refused"
 
 cargo_dir=$(sed -n 's/^KVBLOCK_CARGO_DIR:PATH=//p' "$build/CMakeCache.txt")
 logged "add_subdirectory" "$CMAKE" -S "$here/subdirectory" -B "$work/subdirectory" "-DKVBLOCK_CARGO_DIR=$cargo_dir" "-DCMAKE_C_COMPILER=$CC"
@@ -109,10 +131,10 @@ runs "add_subdirectory, static" "$work/subdirectory/consumer_static"
 runs "add_subdirectory, shared" "$work/subdirectory/consumer_shared"
 
 source=$here/consumer/consumer.c
-read -ra cflags <<<"$(pkg-config --cflags kvblock)"
-read -ra libs <<<"$(pkg-config --libs kvblock)"
-read -ra static_libs <<<"$(pkg-config --static --libs kvblock)"
-archive=$(pkg-config --variable=archive kvblock)
+eval "cflags=($(pkg-config --cflags kvblock))"
+eval "libs=($(pkg-config --libs kvblock))"
+eval "static_libs=($(pkg-config --static --libs kvblock))"
+archive=$(variable archive)
 logged "pkg-config" "$CC" "${flags[@]}" "${cflags[@]}" "$source" "${libs[@]}" -o "$work/shared"
 runs "pkg-config, shared" env "LD_LIBRARY_PATH=$lib" "$work/shared"
 logged "pkg-config" "$CC" "${flags[@]}" "${cflags[@]}" "$source" "$archive" -o "$work/archive"
