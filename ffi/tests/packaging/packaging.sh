@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # packaging.sh BUILD_DIRECTORY WORK_DIRECTORY
 #
-# What is installed is what programs need: installs the build, moves it to a path with spaces, and builds programs on it by find_package, by
-# pkg-config and by add_subdirectory; looks at the names in both libraries; links the static one beside another library
-# that is written in Rust. Status 77 if a program that this needs is missing.
+# What is installed is what programs need: installs the build, moves it to a path with spaces, and builds programs on it
+# by find_package, by pkg-config and by add_subdirectory; looks at the names in both libraries; links the static one
+# beside another library that is written in Rust, and into a shared one. Status 77 if a program that this needs is missing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath "$1")
@@ -141,6 +141,17 @@ logged "pkg-config" "$CC" "${flags[@]}" "${cflags[@]}" "$source" "$archive" -o "
 runs "pkg-config, the archive" "$work/archive"
 logged "pkg-config" "$CC" "${flags[@]}" "${cflags[@]}" "$source" -static "${static_libs[@]}" -o "$work/static"
 runs "pkg-config, all static" "$work/static"
+
+# --- Within a shared library of somebody's own
+
+logged "within a library" "$CC" "${flags[@]}" "${cflags[@]}" -fPIC -shared "$source" "$archive" -Wl,--exclude-libs,libkvblock.a -o "$work/own.so"
+if nm -D --defined-only "$work/own.so" | grep kvb_; then fail "a library that hides kvblock exports the names above"; fi
+logged "within a library" "$CC" "${flags[@]}" "${cflags[@]}" -fPIC -shared "$source" "$archive" -o "$work/own.so"
+nm -D --defined-only "$work/own.so" | grep kvb_ >/dev/null || fail "control: nothing is exported without --exclude-libs either"
+ok "a shared library can have kvblock in it and hide it"
+
+logged "rpath" "$CC" "${flags[@]}" "${cflags[@]}" "$source" "${libs[@]}" "-Wl,-rpath,$lib" -o "$work/rpath"
+runs "a prefix that the loader does not know, by rpath" "$work/rpath"
 
 # --- Beside another library that is written in Rust
 
