@@ -218,9 +218,12 @@ void Scheduler::make_room(const Engine::Shortage& shortage) {
     for (auto it = running_.rbegin(); it != running_.rend(); ++it) order.push_back(it->second);
     const auto oldest = order.back();
     order.pop_back();
-    bool is_enough = false;
-    for (const auto& victim : engine_.victims(order, shortage.needed - coming, is_enough)) preempt(victim);
-    if (is_enough || !settings_.yields || oldest != shortage.sequences.front()) return;
+    auto victims = engine_.victims(order, shortage.needed - coming);
+    // Who shares all of its blocks frees none. But what is shared is copied before it is written to: with the last who shares it goes
+    // the need for a block.
+    if (victims.empty() && !order.empty()) victims.push_back(order.front());
+    for (const auto& victim : victims) preempt(victim);
+    if (!victims.empty() || !settings_.yields) return;
     preempt(oldest);
     admits_from_ = steady_clock::now() + 2ms;
 }

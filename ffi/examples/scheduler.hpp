@@ -88,6 +88,7 @@ class Scheduler {
 
     void round();
     std::size_t decode(bool& is_short);
+    // While nothing is on the way, each call preempts somebody, down to the oldest, which fits alone: so shortages come to an end.
     void make_room(const Engine::Shortage& shortage);
     void preempt(const SequencePtr& sequence);
     void admit();

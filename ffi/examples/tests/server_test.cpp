@@ -182,6 +182,55 @@ void under_load(const std::vector<std::string>& arguments) {
     }
 }
 
+// Two answers that share all blocks of a pool, the last of them in part: each needs a block to go on, and neither has one to give.
+void check_shared_end(const std::vector<std::string>& arguments, std::uint64_t prompt, std::uint64_t output) {
+    const Directory directory;
+    Server server(directory, arguments);
+    {
+        Talk talk(server);
+        protocol::Submit submit;
+        submit.id = 1;
+        submit.prompt = prompt;
+        submit.output = output;
+        submit.branches = 2;
+        talk.say(protocol::line(submit) + "quit\n");
+        std::size_t ends = 0;
+        for (auto line = talk.hear(); line; line = talk.hear()) {
+            ends += line->compare(0, 7, "done 1 ") == 0;
+            expect(line->find("cancelled") == std::string::npos, "a whole answer", *line);
+        }
+        expect(ends == submit.branches, "both answers come to their ends", std::to_string(ends));
+    }
+    const auto out = server.end();
+    expect(figure(out, "preemptions") > 0, "one of them has to wait", out);
+}
+
+// As little memory as there can be: who can run at all gets to its end, alone if it must.
+void in_tiny_pools() {
+    check_shared_end({"--blocks", "3", "--watermark", "0"}, 40, 8);
+    check_shared_end({"--blocks", "1", "--watermark", "0"}, 4, 4);
+    check_shared_end({"--blocks", "2", "--watermark", "0", "--block-size", "1024"}, 1100, 8);
+    check_shared_end({"--blocks", "3", "--watermark", "0", "--schedulers", "3"}, 40, 8);
+    const auto seed = setting("KVB_SEED", "1");
+    std::printf("seed %s\n", seed.c_str());
+    for (std::uint64_t blocks = 1; blocks <= 4; ++blocks) {
+        for (const std::uint64_t size : {1, 5, 16}) {
+            for (const auto* schedulers : {"1", "2", "3"}) {
+                const auto most = std::to_string(blocks * size);
+                const Directory directory;
+                Server server(directory, {"--blocks", std::to_string(blocks), "--block-size", std::to_string(size), "--watermark", "0",
+                                          "--schedulers", schedulers, "--ahead", "1"});
+                const auto load =
+                    run({program_load, "--socket", server.socket(), "--requests", "120", "--clients", "3", "--seed", seed,
+                         "--system-tokens", "2", "--prompt", most, "--output", most, "--branches", "4", "--forked", "60"});
+                expect(load.status == 0, "every token is right with " + std::to_string(blocks) + " blocks", load.output);
+                const auto out = server.end();
+                expect(figure(out, "completed") > 0 && figure(out, "abandoned") == 0, "who can run ends", out);
+            }
+        }
+    }
+}
+
 // Ends with requests in all states: they are given up, and no block is lost.
 void on_sigterm() {
     const Directory directory;
@@ -351,6 +400,8 @@ int main(int argc, char** argv) {
             under_load({"--blocks", "96", "--watermark", "2"});
         } else if (name == "two_schedulers") {
             under_load({"--blocks", "128", "--watermark", "2", "--schedulers", "2"});
+        } else if (name == "tiny_pools") {
+            in_tiny_pools();
         } else if (name == "sigterm") {
             on_sigterm();
         } else if (name == "refusals") {
