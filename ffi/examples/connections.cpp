@@ -14,7 +14,12 @@
 
 namespace {
 
-constexpr std::size_t most_output = std::size_t{64} << 20;
+// Of one client. It is not heard while more bytes wait for it, or that many commands.
+constexpr std::size_t heard_output = std::size_t{1} << 18;
+constexpr std::uint64_t most_in_line = 64;
+
+// It is cut off when so many bytes wait for it.
+constexpr std::size_t most_output = std::size_t{16} << 20;
 
 void set_nonblocking(int descriptor) {
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
@@ -62,12 +67,23 @@ void Connection::send(std::string_view text) {
         if (cut_off_) return;
         first = output_.empty();
         output_ += text;
-        if (output_.size() > most_output) {
+        if (output_.size() - sent_ > most_output) {
             cut_off_ = true;
-            output_.clear();
+            output_ = std::string();
+            sent_ = 0;
+            first = true;
         }
     }
     if (first) wake_.wake();
+}
+
+void Connection::handed_over() {
+    ++unanswered_;
+    ++in_line_;
+}
+
+void Connection::taken_up() {
+    if (in_line_-- == most_in_line) wake_.wake();
 }
 
 void Connection::answered() {
@@ -86,15 +102,20 @@ bool Connection::flush() {
     const std::lock_guard lock(mutex_);
     if (cut_off_) return false;
     if (output_.empty()) return true;
-    const ssize_t count = ::send(socket_, output_.data(), output_.size(), MSG_NOSIGNAL);
-    if (count > 0) output_.erase(0, static_cast<std::size_t>(count));
-    return count > 0 || is_transient(errno);
+    const ssize_t count = ::send(socket_, output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
+    if (count < 0) return is_transient(errno);
+    sent_ += static_cast<std::size_t>(count);
+    // Not each time: what is behind it has to move.
+    if (sent_ >= output_.size() / 2) output_.erase(0, std::exchange(sent_, 0));
+    return true;
 }
 
-bool Connection::has_output() {
+std::size_t Connection::output() {
     const std::lock_guard lock(mutex_);
-    return !output_.empty() || cut_off_;
+    return cut_off_ ? most_output + 1 : output_.size() - sent_;
 }
+
+bool Connection::is_heard() { return !quits_ && in_line_ < most_in_line && output() <= heard_output; }
 
 Connections::Connections(std::string path, const Wake& wake) : path_(std::move(path)), wake_(wake) {
     sockaddr_un address{};
@@ -124,8 +145,8 @@ void Connections::serve(const std::atomic<bool>& stop) {
     while (!stop) {
         std::vector<pollfd> watched{{wake_.descriptor(), POLLIN, 0}, {listener_, POLLIN, 0}};
         for (const auto& client : clients_) {
-            const short output = client->has_output() ? POLLOUT : 0;
-            const short input = client->quits_ ? 0 : POLLIN;
+            const short output = client->output() > 0 ? POLLOUT : 0;
+            const short input = client->is_heard() ? POLLIN : 0;
             watched.push_back({client->socket_, static_cast<short>(input | output), 0});
         }
         if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) {
@@ -156,24 +177,27 @@ void Connections::accept_clients() {
 
 bool Connections::serve_client(const std::shared_ptr<Connection>& client, short events) {
     if ((events & POLLIN) != 0) {
-        const bool is_there = client->receive();
-        if (!take_lines(client) || !is_there) return false;
+        if (!client->receive()) return false;
     } else if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
         return false;
     }
+    if (!client->flush() || !take_lines(client)) return false;
     // Asked before the output is looked at: what is answered has been sent.
     const bool is_answered = client->unanswered_ == 0;
-    if (!client->flush()) return false;
-    return !client->quits_ || !is_answered || client->has_output();
+    return !client->quits_ || !is_answered || client->output() > 0;
 }
 
 bool Connections::take_lines(const std::shared_ptr<Connection>& client) {
     std::string line;
-    while (!client->quits_ && client->received_.next(line)) {
+    while (client->is_heard()) {
+        const bool is_whole = client->received_.next(line);
+        if (is_whole ? line.size() > protocol::longest_line : client->received_.rest() > protocol::longest_line) {
+            client->send(protocol::line(protocol::Error{"the line is too long"}));
+            client->flush();
+            return false;
+        }
+        if (!is_whole) return true;
         client->quits_ = !on_line(client, line);
     }
-    if (client->quits_ || client->received_.rest() <= protocol::longest_line) return true;
-    client->send(protocol::line(protocol::Error{"the line is too long"}));
-    client->flush();
-    return false;
+    return true;
 }

@@ -28,7 +28,8 @@ class Wake {
     int ends_[2];
 };
 
-// One client. Any thread may send; what a client does not read is kept for it up to a limit, beyond which it is cut off.
+// One client. Any thread may send. Who does not read answers, or sends commands faster than they are taken up, is not read from either; what
+// is under way for it is still answered, up to a limit beyond which it is cut off.
 class Connection {
   public:
     Connection(std::uint64_t number, int socket, const Wake& wake) : number_(number), socket_(socket), wake_(wake) {}
@@ -39,8 +40,9 @@ class Connection {
     std::uint64_t number() const { return number_; }
     void send(std::string_view text);
 
-    // A command is to be answered, or has been answered for good.
-    void opened() { ++unanswered_; }
+    // A command is handed over, has been taken up, has been answered for good.
+    void handed_over();
+    void taken_up();
     void answered();
 
   private:
@@ -49,18 +51,25 @@ class Connection {
     // False if the client is gone. These are for the thread that serves.
     bool receive();
     bool flush();
-    bool has_output();
+    // Bytes that are still to be sent; one more than fits if it is cut off.
+    std::size_t output();
+    // Whether it may send more commands now. When that becomes true by another thread, that thread wakes.
+    bool is_heard();
 
     const std::uint64_t number_;
     const int socket_;
     const Wake& wake_;
     std::atomic<std::uint64_t> unanswered_{0};
+    // Commands that nobody has taken up.
+    std::atomic<std::uint64_t> in_line_{0};
 
     protocol::Lines received_;
     bool quits_ = false;
 
     std::mutex mutex_;
     std::string output_;
+    // Bytes of it that have been sent.
+    std::size_t sent_ = 0;
     bool cut_off_ = false;
 };
 

@@ -31,12 +31,20 @@ void Scheduler::post(std::function<void()> task) {
     posted_.notify_one();
 }
 
-void Scheduler::submit(std::shared_ptr<Connection> from, const protocol::Submit& command) {
-    post([this, from = std::move(from), command] { do_submit(from, command); });
+void Scheduler::post(const std::shared_ptr<Connection>& from, std::function<void()> task) {
+    from->handed_over();
+    post([from, task = std::move(task)] {
+        task();
+        from->taken_up();
+    });
 }
 
-void Scheduler::cancel(std::shared_ptr<Connection> from, std::uint64_t id) {
-    post([this, from = std::move(from), id] { do_cancel(from, id); });
+void Scheduler::submit(const std::shared_ptr<Connection>& from, const protocol::Submit& command) {
+    post(from, [this, from, command] { do_submit(from, command); });
+}
+
+void Scheduler::cancel(const std::shared_ptr<Connection>& from, std::uint64_t id) {
+    post(from, [this, from, id] { do_cancel(from, id); });
 }
 
 void Scheduler::hang_up(std::shared_ptr<Connection> from) {
@@ -74,7 +82,10 @@ bool Scheduler::take_tasks() {
         if (stops_) return false;
         tasks.swap(tasks_);
     }
-    for (const auto& task : tasks) task();
+    for (const auto& task : tasks) {
+        if (stops_) return false;
+        task();
+    }
     return true;
 }
 

@@ -6,6 +6,7 @@
 // come back when that step has passed.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -57,8 +58,8 @@ class Scheduler {
     Scheduler(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory);
 
     // From any thread.
-    void submit(std::shared_ptr<Connection> from, const protocol::Submit& command);
-    void cancel(std::shared_ptr<Connection> from, std::uint64_t id);
+    void submit(const std::shared_ptr<Connection>& from, const protocol::Submit& command);
+    void cancel(const std::shared_ptr<Connection>& from, std::uint64_t id);
     void hang_up(std::shared_ptr<Connection> from);
     void report(std::function<void(std::string)> done);
     void stop();
@@ -77,6 +78,8 @@ class Scheduler {
     using Key = std::pair<std::uint64_t, std::uint64_t>;
 
     void post(std::function<void()> task);
+    // A command of a client, which is taken up when its turn comes.
+    void post(const std::shared_ptr<Connection>& from, std::function<void()> task);
     // Waits while there is nothing to do; false when it is stopped.
     bool take_tasks();
     void end_all();
@@ -123,5 +126,5 @@ class Scheduler {
     std::mutex mutex_;
     std::condition_variable posted_;
     std::vector<std::function<void()>> tasks_;
-    bool stops_ = false;
+    std::atomic<bool> stops_{false};
 };

@@ -99,13 +99,11 @@ class Schedulers {
         if (const auto* bad = std::get_if<protocol::Bad>(&command)) {
             client->send(protocol::line(protocol::Error{bad->why}));
         } else if (const auto* submit = std::get_if<protocol::Submit>(&command)) {
-            client->opened();
             scheduler_of(submit->id).submit(client, *submit);
         } else if (const auto* cancel = std::get_if<protocol::Cancel>(&command)) {
-            client->opened();
             scheduler_of(cancel->id).cancel(client, cancel->id);
         } else if (std::holds_alternative<protocol::Report>(command)) {
-            client->opened();
+            client->handed_over();
             report(client, 0, "");
         }
         return !std::holds_alternative<protocol::Quit>(command);
@@ -125,6 +123,7 @@ class Schedulers {
     void report(const ConnectionPtr& client, std::size_t next, const std::string& before) {
         if (next == all_.size()) {
             client->send(protocol::report(before));
+            client->taken_up();
             client->answered();
             return;
         }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "../client.hpp"
 #include "process.hpp"
@@ -128,11 +129,20 @@ class Talk {
 
     std::string report() {
         say("report\n");
-        const auto head = hear().value_or("(closed)");
-        expect(head.compare(0, 7, "report ") == 0, "a report", head);
+        const auto text = hear_report();
+        expect(text.has_value(), "a report", "something else");
+        return *text;
+    }
+
+    // Nothing when the server has closed.
+    std::optional<std::string> hear_report() {
+        const auto head = hear();
+        if (!head || head->compare(0, 7, "report ") != 0) return std::nullopt;
         std::string text;
-        for (auto left = std::strtoul(head.c_str() + 7, nullptr, 10); left > 0; --left) {
-            text += hear().value_or("(closed)") + '\n';
+        for (auto left = std::strtoul(head->c_str() + 7, nullptr, 10); left > 0; --left) {
+            const auto line = hear();
+            if (!line) return std::nullopt;
+            text += *line + '\n';
         }
         return text;
     }
@@ -229,6 +239,41 @@ void in_tiny_pools() {
             }
         }
     }
+}
+
+// Who asks for reports and does not read them is not heard until it does; others are. Nothing of it is lost.
+void with_greedy_clients() {
+    const Directory directory;
+    Server server(directory, {"--blocks", "128", "--schedulers", "2"});
+    Talk talk(server);
+    // More than is kept for anybody.
+    const std::size_t reports = 2 + (std::size_t{20} << 20) / talk.report().size();
+    const auto asks = [reports](Talk& greedy) {
+        for (std::size_t i = 0; i < reports; ++i) greedy.say("report\n");
+    };
+    {
+        Talk greedy(server);
+        std::thread asking([&] { asks(greedy); });
+        const auto load = run({program_load, "--socket", server.socket(), "--requests", "200"});
+        std::size_t heard = 0;
+        while (heard < reports && greedy.hear_report()) ++heard;
+        // Whom the server has let go says the rest to nobody.
+        asking.join();
+        expect(load.status == 0, "others are served", load.output);
+        expect(heard == reports, "each report is there", std::to_string(heard) + " of " + std::to_string(reports));
+    }
+    // At the end, too.
+    Talk greedy(server);
+    std::thread asking([&] { asks(greedy); });
+    talk.report();
+    std::string why;
+    try {
+        server.end();
+    } catch (const Failed& failed) {
+        why = failed.what;
+    }
+    asking.join();
+    expect(why.empty(), "the server ends", why);
 }
 
 // Ends with requests in all states: they are given up, and no block is lost.
@@ -402,6 +447,8 @@ int main(int argc, char** argv) {
             under_load({"--blocks", "128", "--watermark", "2", "--schedulers", "2"});
         } else if (name == "tiny_pools") {
             in_tiny_pools();
+        } else if (name == "greedy_clients") {
+            with_greedy_clients();
         } else if (name == "sigterm") {
             on_sigterm();
         } else if (name == "refusals") {
