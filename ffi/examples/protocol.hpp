@@ -8,7 +8,7 @@
 //   admitted ID HIT POSITIONS          the first admission: positions found in the cache, of how many
 //   tokens ID BRANCH FIRST TOKEN...    tokens of an answer, from its token number FIRST on
 //   done ID BRANCH REASON COUNT        the branch has ended with so many tokens: length, stop or cancelled
-//   refused ID REASON                  the request will never run
+//   refused ID REASON                  the request does not run: never, or not now as the queue is full
 //   unknown ID                         nothing of that id is there to be cancelled
 //   report LINES                       then so many lines of text
 //   error TEXT                         the line was no command

@@ -16,6 +16,11 @@ std::pair<std::uint64_t, std::uint32_t> order_of(const Sequence& sequence) {
     return {sequence.request->label, sequence.branch};
 }
 
+std::vector<model::Token> prompt_of(const Request& request) {
+    const auto& it = request.submit;
+    return model::prompt(it.system, it.system_tokens, it.seed, it.prompt);
+}
+
 }  // namespace
 
 Scheduler::Scheduler(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory)
@@ -122,21 +127,33 @@ void Scheduler::do_submit(const std::shared_ptr<Connection>& from, const protoco
     request->open = command.branches;
 
     std::string why;
-    auto sequence = std::make_shared<Sequence>();
-    sequence->request = request;
-    sequence->branches = command.branches;
-    sequence->tokens = model::prompt(command.system, command.system_tokens, command.seed, command.prompt);
-    const Key key{from->number(), command.id};
-    if (requests_.count(key) != 0) {
-        why = "the id is in use";
-    } else if (engine_.could_ever_run(*sequence, why)) {
-        requests_.emplace(key, request);
-        waiting_.emplace(order_of(*sequence), std::move(sequence));
-        return;
-    }
+    if (enqueue(request, why)) return;
     ++counts_.refused;
     say(from, protocol::line(protocol::Refused{command.id, why}));
     answered_.push_back(from);
+}
+
+bool Scheduler::enqueue(const std::shared_ptr<Request>& request, std::string& why) {
+    const Key key{request->connection->number(), request->submit.id};
+    if (requests_.count(key) != 0) {
+        why = "the id is in use";
+        return false;
+    }
+    if (queued_ == settings_.queue) {
+        why = "the queue is full";
+        return false;
+    }
+    auto sequence = std::make_shared<Sequence>();
+    sequence->request = request;
+    sequence->branches = request->submit.branches;
+    sequence->tokens = prompt_of(*request);
+    if (!engine_.could_ever_run(*sequence, why)) return false;
+    // While it waits, the request says what they are.
+    sequence->tokens = {};
+    requests_.emplace(key, request);
+    ++queued_;
+    waiting_.emplace(order_of(*sequence), std::move(sequence));
+    return true;
 }
 
 void Scheduler::do_cancel(const std::shared_ptr<Connection>& from, std::uint64_t id) {
@@ -188,6 +205,7 @@ void Scheduler::end(const SequencePtr& sequence, protocol::Reason reason) {
 
 void Scheduler::finish(const std::shared_ptr<Request>& request) {
     ++(request->was_cancelled ? counts_.cancelled : counts_.completed);
+    queued_ -= !request->was_admitted;
     requests_.erase({request->connection->number(), request->submit.id});
     answered_.push_back(request->connection);
 }
@@ -252,6 +270,7 @@ void Scheduler::admit() {
         auto& request = *sequence->request;
         // What the steps under way bring is part of it.
         if (sequence->under_way > 0) return;
+        if (sequence->tokens.empty()) sequence->tokens = prompt_of(request);
         std::size_t hit = 0;
         std::string why;
         switch (engine_.admit(sequence, hit, why)) {
@@ -270,6 +289,7 @@ void Scheduler::admit() {
         running_.emplace(order_of(*sequence), sequence);
         if (request.was_admitted) continue;
         request.was_admitted = true;
+        --queued_;
         counts_.prompt_positions += request.prompt_tokens;
         counts_.hit_positions += hit;
         say(request.connection, protocol::line(protocol::Admitted{request.submit.id, hit, request.prompt_tokens}));

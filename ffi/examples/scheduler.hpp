@@ -51,6 +51,8 @@ class Scheduler {
         Engine::Settings engine;
         // Positions of a step.
         std::size_t budget;
+        // Most requests that wait to be admitted for the first time.
+        std::size_t queue;
         // Where schedulers share a pool, one may keep its oldest sequence come what may; the others give theirs up in its favour.
         bool yields;
     };
@@ -84,6 +86,8 @@ class Scheduler {
     bool take_tasks();
     void end_all();
 
+    // Whether a request is taken into the queue; if not, `why` says it.
+    bool enqueue(const std::shared_ptr<Request>& request, std::string& why);
     void do_submit(const std::shared_ptr<Connection>& from, const protocol::Submit& command);
     void do_cancel(const std::shared_ptr<Connection>& from, std::uint64_t id);
     void do_hang_up(const Connection& from);
@@ -112,6 +116,8 @@ class Scheduler {
     Counts counts_;
     std::uint64_t last_label_ = 0;
     std::map<Key, std::shared_ptr<Request>> requests_;
+    // Of them, those that were never admitted.
+    std::size_t queued_ = 0;
     Line running_;
     Line waiting_;
     // Who was counted as waiting last.

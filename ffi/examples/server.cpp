@@ -31,6 +31,7 @@ struct Settings {
     std::uint64_t block_size = 16;
     std::uint64_t sequences = 256;
     std::uint64_t budget = 512;
+    std::uint64_t queue = 1024;
     std::uint64_t watermark = 16;
     std::uint64_t ahead = 2;
     std::uint64_t schedulers = 1;
@@ -46,6 +47,7 @@ Settings read_settings(int argc, char** argv) {
     options.number("block-size", it.block_size, 1, 1024, "token positions of a block");
     options.number("sequences", it.sequences, 1, 4096, "most sequences of a scheduler");
     options.number("budget", it.budget, 1, 1 << 20, "most token positions of a step");
+    options.number("queue", it.queue, 1, 1 << 20, "most requests that wait for a scheduler; others are refused");
     options.number("watermark", it.watermark, 0, 1 << 20, "blocks that admissions leave to those that run");
     options.number("ahead", it.ahead, 1, 64, "blocks set aside for growth=ahead");
     options.number("schedulers", it.schedulers, 1, 8, "scheduler threads that share the pool");
@@ -83,7 +85,7 @@ class Schedulers {
                                       std::chrono::microseconds(settings.step_us),
                                       static_cast<Fault>(settings.fault)};
         for (std::uint64_t i = 0; i < settings.schedulers; ++i) {
-            all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, i > 0}, memory));
+            all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, settings.queue, i > 0}, memory));
         }
         for (const auto& it : all_) threads_.emplace_back([&scheduler = *it] { scheduler.run(); });
     }

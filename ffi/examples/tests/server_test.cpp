@@ -297,6 +297,39 @@ void on_sigterm() {
     expect(ended.status == 3, "the load sees closed connections and nothing wrong", ended.output);
 }
 
+// One that runs, as many as may wait, and one that is too many until another has gone.
+void with_a_full_queue() {
+    const Directory directory;
+    Server server(directory, {"--sequences", "1", "--queue", "3", "--step-us", "2000"});
+    Talk talk(server);
+    auto submit = long_request(4000);
+    talk.say(protocol::line(submit));
+    talk.hears("admitted 1 ");
+    const auto hears = [&talk](const std::string& expected) {
+        auto line = talk.hear().value_or("(closed)");
+        while (line.compare(0, 9, "tokens 1 ") == 0) line = talk.hear().value_or("(closed)");
+        expect(line == expected, expected, line);
+    };
+    const auto says = [&](std::uint64_t id) {
+        submit.id = id;
+        talk.say(protocol::line(submit));
+    };
+    for (std::uint64_t id = 2; id <= 5; ++id) says(id);
+    hears("refused 5 the queue is full");
+    talk.say("cancel id=3\n");
+    hears("done 3 0 cancelled 0");
+    says(6);
+    says(7);
+    hears("refused 7 the queue is full");
+    talk.say("cancel id=1\n");
+    auto line = talk.hear().value_or("(closed)");
+    while (line.compare(0, 9, "tokens 1 ") == 0) line = talk.hear().value_or("(closed)");
+    expect(line.compare(0, 19, "done 1 0 cancelled ") == 0, "the end of what was cancelled", line);
+    talk.hears("admitted 2 ");
+    const auto out = server.end();
+    expect(figure(out, "refused") == 2 && figure(out, "abandoned") == 3, "two are refused, and three are there", out);
+}
+
 void check_commands(const Server& server) {
     Talk talk(server);
     talk.say("submit id=1 prompt=10000\n");
@@ -449,6 +482,8 @@ int main(int argc, char** argv) {
             in_tiny_pools();
         } else if (name == "greedy_clients") {
             with_greedy_clients();
+        } else if (name == "full_queue") {
+            with_a_full_queue();
         } else if (name == "sigterm") {
             on_sigterm();
         } else if (name == "refusals") {
