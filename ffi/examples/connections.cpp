@@ -58,7 +58,13 @@ void Wake::clear() const {
     }
 }
 
-Connection::~Connection() { ::close(socket_); }
+void Connection::close() {
+    const std::lock_guard lock(mutex_);
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+    cut_off_ = true;
+    output_ = std::string();
+    sent_ = 0;
+}
 
 void Connection::send(std::string_view text) {
     bool first = false;
@@ -143,23 +149,28 @@ Connections::~Connections() {
 
 void Connections::serve(const std::atomic<bool>& stop) {
     while (!stop) {
-        std::vector<pollfd> watched{{wake_.descriptor(), POLLIN, 0}, {listener_, POLLIN, 0}};
+        // Descriptors may come back that were not a client's: so from time to time it tries.
+        const int wait = is_full_ ? 100 : -1;
+        std::vector<pollfd> watched{{wake_.descriptor(), POLLIN, 0}, {is_full_ ? -1 : listener_, POLLIN, 0}};
         for (const auto& client : clients_) {
             const short output = client->output() > 0 ? POLLOUT : 0;
             const short input = client->is_heard() ? POLLIN : 0;
             watched.push_back({client->socket_, static_cast<short>(input | output), 0});
         }
-        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) {
+        const int ready = ::poll(watched.data(), watched.size(), wait);
+        if (ready < 0 && errno != EINTR) {
             std::perror("server: poll");
             return;
         }
+        if (ready < 0) continue;
+        if (ready == 0) is_full_ = false;
         wake_.clear();
         std::vector<std::shared_ptr<Connection>> kept;
         for (std::size_t i = 0; i < clients_.size(); ++i) {
             if (serve_client(clients_[i], watched[i + 2].revents)) {
                 kept.push_back(clients_[i]);
             } else {
-                on_end(clients_[i]);
+                let_go(clients_[i]);
             }
         }
         clients_ = std::move(kept);
@@ -173,6 +184,13 @@ void Connections::accept_clients() {
         set_nonblocking(socket);
         clients_.push_back(std::make_shared<Connection>(++accepted_, socket, wake_));
     }
+    is_full_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+}
+
+void Connections::let_go(const std::shared_ptr<Connection>& client) {
+    client->close();
+    is_full_ = false;
+    on_end(client);
 }
 
 bool Connections::serve_client(const std::shared_ptr<Connection>& client, short events) {

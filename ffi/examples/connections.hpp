@@ -33,7 +33,7 @@ class Wake {
 class Connection {
   public:
     Connection(std::uint64_t number, int socket, const Wake& wake) : number_(number), socket_(socket), wake_(wake) {}
-    ~Connection();
+    ~Connection() { close(); }
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
@@ -48,16 +48,18 @@ class Connection {
   private:
     friend class Connections;
 
-    // False if the client is gone. These are for the thread that serves.
+    // These are for the thread that serves. False if the client is gone.
     bool receive();
     bool flush();
+    // What others send after that goes nowhere.
+    void close();
     // Bytes that are still to be sent; one more than fits if it is cut off.
     std::size_t output();
     // Whether it may send more commands now. When that becomes true by another thread, that thread wakes.
     bool is_heard();
 
     const std::uint64_t number_;
-    const int socket_;
+    int socket_;
     const Wake& wake_;
     std::atomic<std::uint64_t> unanswered_{0};
     // Commands that nobody has taken up.
@@ -92,6 +94,7 @@ class Connections {
 
   private:
     void accept_clients();
+    void let_go(const std::shared_ptr<Connection>& client);
     // False if the client is to be let go.
     bool serve_client(const std::shared_ptr<Connection>& client, short events);
     bool take_lines(const std::shared_ptr<Connection>& client);
@@ -100,6 +103,8 @@ class Connections {
     const Wake& wake_;
     std::string error_;
     int listener_ = -1;
+    // No descriptor was left for another client.
+    bool is_full_ = false;
     std::uint64_t accepted_ = 0;
     std::vector<std::shared_ptr<Connection>> clients_;
 };

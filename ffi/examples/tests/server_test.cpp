@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -55,8 +56,9 @@ std::uint64_t figure(const std::string& output, const std::string& row) {
 // A server that is up.
 class Server {
   public:
-    Server(const Directory& directory, const std::vector<std::string>& arguments)
-        : socket_(directory.file("socket")), process_(command(arguments)) {
+    // `before`: words of a command that runs another.
+    Server(const Directory& directory, const std::vector<std::string>& arguments, const std::vector<std::string>& before = {})
+        : socket_(directory.file("socket")), process_(command(arguments, before)) {
         if (!process_.waits_for("serving ")) fail("the server starts", process_.wait().output);
     }
 
@@ -79,8 +81,8 @@ class Server {
     }
 
   private:
-    std::vector<std::string> command(const std::vector<std::string>& arguments) const {
-        std::vector<std::string> words;
+    std::vector<std::string> command(const std::vector<std::string>& arguments, const std::vector<std::string>& before) const {
+        auto words = before;
         std::istringstream under(setting("KVB_UNDER", ""));
         for (std::string word; under >> word;) words.push_back(word);
         words.insert(words.end(), {program_server, "--socket", socket_});
@@ -330,6 +332,19 @@ void with_a_full_queue() {
     expect(figure(out, "refused") == 2 && figure(out, "abandoned") == 3, "two are refused, and three are there", out);
 }
 
+// More clients than there are descriptors: those that are in are served, and each that goes makes room for one that waits.
+void with_few_descriptors() {
+    const Directory directory;
+    Server server(directory, {}, {"/bin/sh", "-c", "ulimit -n 32 && exec \"$@\"", "sh"});
+    std::deque<Talk> inside;
+    for (int i = 0; i < 64; ++i) inside.emplace_back(server);
+    for (; !inside.empty(); inside.pop_front()) {
+        inside.front().say("submit id=1 prompt=20 output=1\n");
+        inside.front().hears("admitted 1 ");
+    }
+    server.end();
+}
+
 void check_commands(const Server& server) {
     Talk talk(server);
     talk.say("submit id=1 prompt=10000\n");
@@ -484,6 +499,8 @@ int main(int argc, char** argv) {
             with_greedy_clients();
         } else if (name == "full_queue") {
             with_a_full_queue();
+        } else if (name == "few_descriptors") {
+            with_few_descriptors();
         } else if (name == "sigterm") {
             on_sigterm();
         } else if (name == "refusals") {
