@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -124,27 +125,37 @@ std::size_t Connection::output() {
 bool Connection::is_heard() { return !quits_ && in_line_ < most_in_line && output() <= heard_output; }
 
 Connections::Connections(std::string path, const Wake& wake) : path_(std::move(path)), wake_(wake) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path_.size() >= sizeof address.sun_path) {
-        error_ = path_ + ": the path is too long for a socket";
-        return;
-    }
-    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-    listener_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
-    const bool listens = listener_ >= 0 &&
-                         ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                         ::listen(listener_, 64) == 0;
-    if (!listens) {
-        error_ = path_ + ": " + std::strerror(errno);
-        return;
-    }
-    set_nonblocking(listener_);
+    if (listen()) return;
+    error_ = path_ + ": " + std::strerror(errno);
 }
 
 Connections::~Connections() {
     if (listener_ >= 0) ::close(listener_);
-    if (error_.empty()) ::unlink(path_.c_str());
+    remove_socket();
+}
+
+bool Connections::listen() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path_.size() >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (listener_ < 0 || ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+    struct stat made {};
+    if (::lstat(path_.c_str(), &made) != 0) return false;
+    device_ = made.st_dev;
+    inode_ = made.st_ino;
+    set_nonblocking(listener_);
+    return ::listen(listener_, 64) == 0;
+}
+
+void Connections::remove_socket() const {
+    struct stat there {};
+    if (inode_ == 0 || ::lstat(path_.c_str(), &there) != 0) return;
+    if (there.st_dev == device_ && there.st_ino == inode_) ::unlink(path_.c_str());
 }
 
 void Connections::serve(const std::atomic<bool>& stop) {

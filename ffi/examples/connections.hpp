@@ -1,6 +1,8 @@
 // Clients on a Unix domain socket: one thread reads lines and writes what others want to send.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -77,7 +79,8 @@ class Connection {
 
 class Connections {
   public:
-    // Listens at `path`, which must not exist. On failure `error()` says why.
+    // Listens at `path`, which must not exist. On failure `error()` says why, and nothing is left there. At the end the path is removed, if
+    // it is still the socket that was made.
     Connections(std::string path, const Wake& wake);
     ~Connections();
     Connections(const Connections&) = delete;
@@ -93,6 +96,8 @@ class Connections {
     void serve(const std::atomic<bool>& stop);
 
   private:
+    bool listen();
+    void remove_socket() const;
     void accept_clients();
     void let_go(const std::shared_ptr<Connection>& client);
     // False if the client is to be let go.
@@ -100,6 +105,9 @@ class Connections {
     bool take_lines(const std::shared_ptr<Connection>& client);
 
     std::string path_;
+    // Of the socket there: device and inode.
+    dev_t device_ = 0;
+    ino_t inode_ = 0;
     const Wake& wake_;
     std::string error_;
     int listener_ = -1;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -69,8 +70,10 @@ extern "C" void on_signal(int) {
     signal_wake->wake();
 }
 
+// Whoever reads the output may go first: that is no reason to end otherwise.
 void catch_signals(const Wake& wake) {
     signal_wake = &wake;
+    std::signal(SIGPIPE, SIG_IGN);
     struct sigaction action {};
     action.sa_handler = on_signal;
     sigaction(SIGTERM, &action, nullptr);
@@ -87,12 +90,20 @@ class Schedulers {
         for (std::uint64_t i = 0; i < settings.schedulers; ++i) {
             all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, settings.queue, i > 0}, memory));
         }
+    }
+
+    ~Schedulers() { stop(); }
+    Schedulers(const Schedulers&) = delete;
+    Schedulers& operator=(const Schedulers&) = delete;
+
+    void start() {
         for (const auto& it : all_) threads_.emplace_back([&scheduler = *it] { scheduler.run(); });
     }
 
     void stop() {
         for (const auto& it : all_) it->stop();
         for (auto& it : threads_) it.join();
+        threads_.clear();
     }
 
     // Answers whether the client may send more.
@@ -176,24 +187,20 @@ void print_summary(kvblock::PoolRef pool, const Schedulers& schedulers) {
     row("reclaimed", report.reclaims);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    const Settings settings = read_settings(argc, argv);
-    if (!kvb_abi_matches()) {
-        std::fputs("server: libkvblock is of another version than its header\n", stderr);
-        return 1;
-    }
-    const Wake wake;
+int serve(const Settings& settings) {
+    // There as long as a signal may come.
+    static const Wake wake;
+    catch_signals(wake);
+    const auto pool = must(kvblock::Pool::create({settings.blocks, settings.block_size}), "create");
+    KvMemory memory(settings.blocks, settings.block_size);
+    Schedulers schedulers(pool, settings, memory);
+    schedulers.start();
+    // Last, so that whoever connects is served, and nothing is left behind by a start that fails.
     Connections connections(settings.socket, wake);
     if (!connections.error().empty()) {
         std::fprintf(stderr, "server: %s\n", connections.error().c_str());
         return 1;
     }
-    catch_signals(wake);
-    const auto pool = must(kvblock::Pool::create({settings.blocks, settings.block_size}), "create");
-    KvMemory memory(settings.blocks, settings.block_size);
-    Schedulers schedulers(pool, settings, memory);
     connections.on_line = [&](const ConnectionPtr& client, std::string_view line) { return schedulers.take(client, line); };
     connections.on_end = [&](const ConnectionPtr& client) { schedulers.hang_up(client); };
     std::printf("serving %llu blocks of %llu positions at %s\n", static_cast<unsigned long long>(settings.blocks),
@@ -206,4 +213,20 @@ int main(int argc, char** argv) {
     print_summary(pool, schedulers);
     std::puts(is_good ? "all blocks are free or idle, and the audit agrees" : "BLOCKS ARE LOST");
     return is_good ? 0 : 4;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const Settings settings = read_settings(argc, argv);
+    if (!kvb_abi_matches()) {
+        std::fputs("server: libkvblock is of another version than its header\n", stderr);
+        return 1;
+    }
+    try {
+        return serve(settings);
+    } catch (const std::exception& failed) {
+        std::fprintf(stderr, "server: %s\n", failed.what());
+        return 1;
+    }
 }

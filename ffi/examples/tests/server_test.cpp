@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -64,6 +66,7 @@ class Server {
 
     const std::string& socket() const { return socket_; }
 
+    Process& process() { return process_; }
     Ended wait() { return process_.wait(); }
 
     std::string end() {
@@ -332,6 +335,52 @@ void with_a_full_queue() {
     expect(figure(out, "refused") == 2 && figure(out, "abandoned") == 3, "two are refused, and three are there", out);
 }
 
+// What a start or an end meets that is not as usual.
+void with_odd_ends() {
+    const Directory directory;
+    const auto socket = directory.file("socket");
+    const auto is_there = [&] { return ::access(socket.c_str(), F_OK) == 0; };
+    {
+        // 2^20 blocks of 1,024 positions are 8 GiB.
+        const auto started = run({"/bin/sh", "-c", "ulimit -v 2000000 && exec \"$@\"", "sh", program_server, "--socket", socket, "--blocks",
+                                  "1048576", "--block-size", "1024"});
+        expect(started.status != 0 && !is_there(), "a start without memory leaves no socket", started.output);
+    }
+    {
+        Server server(directory, {});
+        server.process().close_output();
+        server.process().send_signal(SIGTERM);
+        const auto ended = server.wait();
+        expect(ended.status == 0 && !is_there(), "nobody reads the summary", std::to_string(ended.status));
+    }
+    {
+        Server server(directory, {});
+        std::filesystem::remove(socket);
+        std::ofstream(socket) << "of somebody else";
+        server.process().send_signal(SIGTERM);
+        const auto ended = server.wait();
+        expect(ended.status == 0 && is_there(), "what is not its socket is left alone", ended.output);
+    }
+    const auto started = run({program_server, "--socket", socket});
+    expect(started.status == 1 && is_there(), "a path that is taken is left alone", started.output);
+}
+
+// As soon as the socket is there, a signal ends the server as it must, and the socket with it.
+void with_early_signals() {
+    for (int i = 0; i < 20; ++i) {
+        const Directory directory;
+        const auto socket = directory.file("socket");
+        Process server({program_server, "--socket", socket});
+        while (::access(socket.c_str(), F_OK) != 0) {
+            expect(server.is_running(), "the server starts", "");
+        }
+        server.send_signal(i % 2 == 0 ? SIGTERM : SIGINT);
+        const auto ended = server.wait();
+        expect(ended.status == 0, "the server ends well", ended.output);
+        expect(::access(socket.c_str(), F_OK) != 0, "the socket is removed", ended.output);
+    }
+}
+
 // More clients than there are descriptors: those that are in are served, and each that goes makes room for one that waits.
 void with_few_descriptors() {
     const Directory directory;
@@ -501,6 +550,9 @@ int main(int argc, char** argv) {
             with_a_full_queue();
         } else if (name == "few_descriptors") {
             with_few_descriptors();
+        } else if (name == "odd_ends") {
+            with_odd_ends();
+            with_early_signals();
         } else if (name == "sigterm") {
             on_sigterm();
         } else if (name == "refusals") {
