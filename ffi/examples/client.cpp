@@ -193,6 +193,11 @@ void Client::take(const protocol::Done& answer) {
     if (branch == nullptr) return;
     auto& it = *pending(answer.id);
     if (answer.count != branch->count) return wrong("tokens are missing");
+    if (answer.reason == protocol::Reason::abandoned) {
+        // The server ends. Nothing else is expected of it.
+        outcome_.is_cut_off = true;
+        return;
+    }
     const bool is_right = answer.reason == protocol::Reason::stop     ? branch->is_stopped
                           : answer.reason == protocol::Reason::length ? branch->count == it.submit.output
                                                                       : it.is_cancelled;

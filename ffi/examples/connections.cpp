@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -101,8 +102,12 @@ void Connection::answered() {
 bool Connection::receive() {
     char bytes[4096];
     const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
-    if (count > 0) received_.add(bytes, static_cast<std::size_t>(count));
-    return count > 0 || (count < 0 && is_transient(errno));
+    if (count < 0) return is_transient(errno);
+    received_.add(bytes, static_cast<std::size_t>(count));
+    if (count > 0) return true;
+    received_.finish();
+    is_at_end_ = true;
+    return true;
 }
 
 bool Connection::flush() {
@@ -205,11 +210,9 @@ void Connections::let_go(const std::shared_ptr<Connection>& client) {
 }
 
 bool Connections::serve_client(const std::shared_ptr<Connection>& client, short events) {
-    if ((events & POLLIN) != 0) {
-        if (!client->receive()) return false;
-    } else if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
-        return false;
-    }
+    // Not who only sends no more: it still hears.
+    if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) return false;
+    if ((events & POLLIN) != 0 && !client->receive()) return false;
     if (!client->flush() || !take_lines(client)) return false;
     // Asked before the output is looked at: what is answered has been sent.
     const bool is_answered = client->unanswered_ == 0;
@@ -225,8 +228,30 @@ bool Connections::take_lines(const std::shared_ptr<Connection>& client) {
             client->flush();
             return false;
         }
-        if (!is_whole) return true;
-        client->quits_ = !on_line(client, line);
+        if (!is_whole && !client->is_at_end_) return true;
+        client->quits_ = !is_whole || !on_line(client, line);
     }
     return true;
+}
+
+void Connections::close() {
+    using std::chrono::steady_clock;
+    const auto until = steady_clock::now() + std::chrono::seconds(1);
+    while (!clients_.empty()) {
+        std::vector<std::shared_ptr<Connection>> kept;
+        std::vector<pollfd> watched;
+        for (const auto& client : clients_) {
+            if (!client->flush() || client->output() == 0) {
+                client->close();
+                continue;
+            }
+            kept.push_back(client);
+            watched.push_back({client->socket_, POLLOUT, 0});
+        }
+        clients_ = std::move(kept);
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now()).count();
+        if (left <= 0) break;
+        ::poll(watched.data(), watched.size(), static_cast<int>(left));
+    }
+    clients_.clear();
 }

@@ -55,7 +55,7 @@ class Connection {
     bool flush();
     // What others send after that goes nowhere.
     void close();
-    // Bytes that are still to be sent; one more than fits if it is cut off.
+    // Bytes that are still to be sent; one more than may be if it is cut off.
     std::size_t output();
     // Whether it may send more commands now. When that becomes true by another thread, that thread wakes.
     bool is_heard();
@@ -68,6 +68,9 @@ class Connection {
     std::atomic<std::uint64_t> in_line_{0};
 
     protocol::Lines received_;
+    // It sends no more.
+    bool is_at_end_ = false;
+    // It has said the last that is heard.
     bool quits_ = false;
 
     std::mutex mutex_;
@@ -88,12 +91,15 @@ class Connections {
 
     const std::string& error() const { return error_; }
 
-    // What came from a client. `on_line` answers whether it may send more; `on_end` comes once, after the last line.
+    // What came from a client. `on_line` answers whether it may send more; `on_end` comes once, when the client is gone or has all answers.
     std::function<bool(const std::shared_ptr<Connection>&, std::string_view)> on_line;
     std::function<void(const std::shared_ptr<Connection>&)> on_end;
 
     // Serves until `stop` is set and the wake is woken; then nothing is accepted any more, and clients are still connected.
     void serve(const std::atomic<bool>& stop);
+
+    // Sends what is left to those who read it, for a second at most, and closes all connections.
+    void close();
 
   private:
     bool listen();

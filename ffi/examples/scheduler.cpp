@@ -106,7 +106,9 @@ void Scheduler::end_all() {
     for (const auto& [order, sequence] : running_) {
         engine_.end(sequence);
         sequence->ended = true;
+        say_done(*sequence, protocol::Reason::abandoned);
     }
+    for (const auto& [order, sequence] : waiting_) say_done(*sequence, protocol::Reason::abandoned);
     counts_.abandoned += requests_.size();
     running_.clear();
     waiting_.clear();
@@ -192,15 +194,19 @@ void Scheduler::end(const SequencePtr& sequence, protocol::Reason reason) {
         waiting_.erase(order_of(*sequence));
     }
     sequence->ended = true;
-    const auto branch = sequence->branch;
-    say(request->connection, protocol::line(protocol::Done{request->submit.id, branch, reason, sequence->answered()}));
-    // Those that were still to be forked.
-    for (std::uint64_t other = 1; other < sequence->branches; ++other) {
-        say(request->connection, protocol::line(protocol::Done{request->submit.id, branch + other, reason, 0}));
-    }
+    say_done(*sequence, reason);
     request->was_cancelled = request->was_cancelled || reason == protocol::Reason::cancelled;
     request->open -= sequence->branches;
     if (request->open == 0) finish(request);
+}
+
+void Scheduler::say_done(const Sequence& sequence, protocol::Reason reason) {
+    const auto& request = *sequence.request;
+    say(request.connection, protocol::line(protocol::Done{request.submit.id, sequence.branch, reason, sequence.answered()}));
+    // Those that were still to be forked.
+    for (std::uint64_t other = 1; other < sequence.branches; ++other) {
+        say(request.connection, protocol::line(protocol::Done{request.submit.id, sequence.branch + other, reason, 0}));
+    }
 }
 
 void Scheduler::finish(const std::shared_ptr<Request>& request) {

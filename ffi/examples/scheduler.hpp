@@ -106,6 +106,7 @@ class Scheduler {
     // The answer has a token more, or has ended.
     void stream(const SequencePtr& sequence);
     void end(const SequencePtr& sequence, protocol::Reason reason);
+    void say_done(const Sequence& sequence, protocol::Reason reason);
     void finish(const std::shared_ptr<Request>& request);
 
     void say(const std::shared_ptr<Connection>& to, const std::string& line) { outbox_[to] += line; }

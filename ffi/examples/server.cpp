@@ -209,6 +209,7 @@ int serve(const Settings& settings) {
 
     connections.serve(stop);
     schedulers.stop();
+    connections.close();
     const bool is_good = is_clean(pool, schedulers);
     print_summary(pool, schedulers);
     std::puts(is_good ? "all blocks are free or idle, and the audit agrees" : "BLOCKS ARE LOST");

@@ -71,6 +71,11 @@ class Server {
 
     std::string end() {
         process_.send_signal(SIGTERM);
+        return has_ended();
+    }
+
+    // After a signal.
+    std::string has_ended() {
         const auto ended = process_.wait();
         expect(ended.status == 0, "the server ends well, not with " + std::to_string(ended.status), ended.output);
         expect(::access(socket_.c_str(), F_OK) != 0, "the socket is removed", ended.output);
@@ -108,6 +113,8 @@ class Talk {
     Talk& operator=(const Talk&) = delete;
 
     void say(const std::string& text) { static_cast<void>(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL)); }
+
+    void says_no_more() { ::shutdown(socket_, SHUT_WR); }
 
     // The next line; nothing when the server has closed.
     std::optional<std::string> hear() {
@@ -293,11 +300,14 @@ void on_sigterm() {
     talk.say(protocol::line(long_request(4000)));
     talk.hears("admitted 1 ");
     for (int i = 0; i < 10; ++i) talk.hears("tokens 1 0 ");
-    const auto out = server.end();
+    server.process().send_signal(SIGTERM);
+    auto line = talk.hear().value_or("(closed)");
+    std::uint64_t tokens = 10;
+    for (; line.compare(0, 11, "tokens 1 0 ") == 0; ++tokens) line = talk.hear().value_or("(closed)");
+    expect(line == "done 1 0 abandoned " + std::to_string(tokens), "what has come of the answer", line);
+    talk.hears_the_end();
+    const auto out = server.has_ended();
     expect(figure(out, "abandoned") > 0, "requests were in flight", out);
-    while (const auto line = talk.hear()) {
-        expect(line->compare(0, 11, "tokens 1 0 ") == 0, "tokens until the end", *line);
-    }
     const auto ended = load.wait();
     expect(ended.status == 3, "the load sees closed connections and nothing wrong", ended.output);
 }
@@ -440,6 +450,43 @@ void check_commands(const Server& server) {
     }
 }
 
+// Who has said all that it will still hears everything, and its last line needs no end.
+void check_last_lines(const Server& server) {
+    {
+        Talk talk(server);
+        talk.says_no_more();
+        talk.hears_the_end();
+    }
+    {
+        Talk talk(server);
+        talk.say("cancel id=1\n\ncancel id=2");
+        talk.says_no_more();
+        talk.hears("unknown 1");
+        talk.hears("error no such command: \"\"");
+        talk.hears("unknown 2");
+        talk.hears_the_end();
+    }
+    {
+        Talk talk(server);
+        talk.say(std::string(2000, 'x'));
+        talk.says_no_more();
+        talk.hears("error the line is too long");
+        talk.hears_the_end();
+    }
+    Talk talk(server);
+    auto submit = long_request(200);
+    submit.branches = 2;
+    talk.say(protocol::line(submit) + "report");
+    talk.says_no_more();
+    std::size_t ends = 0;
+    std::size_t reports = 0;
+    while (const auto line = talk.hear()) {
+        ends += line->compare(0, 7, "done 1 ") == 0 && line->find("cancelled") == std::string::npos;
+        reports += line->compare(0, 7, "report ") == 0;
+    }
+    expect(ends == 2 && reports == 1, "both answers and the report", std::to_string(ends) + ", " + std::to_string(reports));
+}
+
 void check_cancel(const Server& server) {
     Talk talk(server);
     auto submit = long_request(1500);
@@ -505,6 +552,7 @@ void on_refusals() {
     const Directory directory;
     Server server(directory, {"--blocks", "128", "--step-us", "200"});
     check_commands(server);
+    check_last_lines(server);
     check_cancel(server);
     check_hang_ups(server);
     check_arguments(server);
