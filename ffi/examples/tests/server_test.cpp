@@ -459,10 +459,10 @@ void check_last_lines(const Server& server) {
     }
     {
         Talk talk(server);
-        talk.say("cancel id=1\n\ncancel id=2");
+        talk.say("\ncancel id=1\ncancel id=2");
         talk.says_no_more();
-        talk.hears("unknown 1");
         talk.hears("error no such command: \"\"");
+        talk.hears("unknown 1");
         talk.hears("unknown 2");
         talk.hears_the_end();
     }
