@@ -30,7 +30,7 @@ class Wake {
     int ends_[2];
 };
 
-// One client. Any thread may send. Who does not read answers, or sends commands faster than they are taken up, is not read from either; what
+// One client. Any thread may send. Who does not read answers, or sends commands faster than they are taken up, is not read from; what
 // is under way for it is still answered, up to a limit beyond which it is cut off.
 class Connection {
   public:
