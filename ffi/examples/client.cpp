@@ -1,5 +1,6 @@
 #include "client.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -58,9 +59,9 @@ Outcome Client::run(const std::string& path, std::uint64_t requests, std::uint64
     }
     while (outcome_.wrong.empty() && !outcome_.is_cut_off && (last_id_ < requests || !pending_.empty())) {
         while (last_id_ < requests && pending_.size() < depth) submit();
-        if (receive()) {
-            while (lines_.next(line_)) take(line_);
-        } else {
+        if (lines_.next(line_)) {
+            take(line_);
+        } else if (!receive()) {
             outcome_.is_cut_off = true;
         }
     }
@@ -110,13 +111,15 @@ void Client::submit() {
 bool Client::send(const std::string& text) {
     std::string_view rest = text;
     while (!rest.empty()) {
-        const ssize_t count = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) {
+        pollfd ready{socket_, POLLIN | POLLOUT, 0};
+        ::poll(&ready, 1, -1);
+        const ssize_t count = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const bool is_later = count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+        if ((count < 0 && !is_later) || ((ready.revents & POLLIN) != 0 && !receive())) {
             outcome_.is_cut_off = true;
             return false;
         }
-        rest.remove_prefix(static_cast<std::size_t>(count));
+        if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
     }
     return true;
 }
@@ -190,6 +193,11 @@ void Client::take(const protocol::Done& answer) {
     if (branch == nullptr) return;
     auto& it = *pending(answer.id);
     if (answer.count != branch->count) return wrong("tokens are missing");
+    if (answer.reason == protocol::Reason::abandoned) {
+        // The server ends. Nothing else is expected of it.
+        outcome_.is_cut_off = true;
+        return;
+    }
     const bool is_right = answer.reason == protocol::Reason::stop     ? branch->is_stopped
                           : answer.reason == protocol::Reason::length ? branch->count == it.submit.output
                                                                       : it.is_cancelled;

@@ -75,6 +75,7 @@ class Client {
     std::uint64_t draw(std::uint64_t least, std::uint64_t most);
     bool chance(std::uint64_t percent) { return draw(1, 100) <= percent; }
     void submit();
+    // Reads as well, where the server has something to say: it may wait for that before it hears.
     bool send(const std::string& text);
     bool receive();
 

@@ -146,12 +146,11 @@ void Engine::add_work(const SequencePtr& sequence, std::size_t first, std::size_
     ++sequence->under_way;
 }
 
-std::vector<SequencePtr> Engine::victims(const std::vector<SequencePtr>& order, std::size_t blocks, bool& enough) {
+std::vector<SequencePtr> Engine::victims(const std::vector<SequencePtr>& order, std::size_t blocks) {
     std::vector<kvblock::Handle> handles;
     for (const auto& it : order) handles.push_back(it->handle);
     std::vector<kvblock::Handle> chosen(handles.size());
     const auto victims = must(registry_.select_victims(handles, kvblock::one(blocks), chosen), "select_victims");
-    enough = victims.enough;
     std::vector<SequencePtr> found;
     for (std::size_t i = 0; i < victims.count; ++i) {
         const auto is_chosen = [&](const SequencePtr& it) { return it->handle == chosen[i]; };

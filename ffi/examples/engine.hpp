@@ -61,8 +61,8 @@ class Engine {
     // Puts the next `count` positions of the prompt into the next launch.
     void prefill(const SequencePtr& sequence, std::size_t count);
 
-    // Of `order`, who has to go so that `blocks` more come back, and whether that is enough.
-    std::vector<SequencePtr> victims(const std::vector<SequencePtr>& order, std::size_t blocks, bool& enough);
+    // Of `order`, who has to go so that `blocks` more come back, or as many as there are. Who would free nothing is left out.
+    std::vector<SequencePtr> victims(const std::vector<SequencePtr>& order, std::size_t blocks);
 
     // Makes so many more sequences of one whose prompt is computed; they have no tokens of an answer. None, if there is no room.
     std::vector<SequencePtr> fork(const SequencePtr& parent, std::uint64_t count);

@@ -9,7 +9,7 @@ namespace protocol {
 namespace {
 
 constexpr std::array<std::string_view, 3> growths{"on_demand", "cap", "ahead"};
-constexpr std::array<std::string_view, 3> reasons{"length", "stop", "cancelled"};
+constexpr std::array<std::string_view, 4> reasons{"length", "stop", "cancelled", "abandoned"};
 
 // The next word, which is taken out of the text; empty at its end.
 std::string_view next_word(std::string_view& text) {
@@ -221,6 +221,10 @@ void Lines::add(const char* bytes, std::size_t count) {
     received_.erase(0, from_);
     from_ = 0;
     received_.append(bytes, count);
+}
+
+void Lines::finish() {
+    if (rest() > 0 && received_.back() != '\n') received_ += '\n';
 }
 
 bool Lines::next(std::string& line) {

@@ -3,12 +3,13 @@
 //   submit id=7 tenant=1 system=2 system_tokens=64 seed=7 prompt=100 output=20 branches=2 growth=ahead
 //   cancel id=7
 //   report
-//   quit
+//   quit                               so is the end of what a client sends
 //
 //   admitted ID HIT POSITIONS          the first admission: positions found in the cache, of how many
 //   tokens ID BRANCH FIRST TOKEN...    tokens of an answer, from its token number FIRST on
-//   done ID BRANCH REASON COUNT        the branch has ended with so many tokens: length, stop or cancelled
-//   refused ID REASON                  the request will never run
+//   done ID BRANCH REASON COUNT        the branch has ended with so many tokens: length, stop, cancelled, or
+//                                      abandoned: the server ends
+//   refused ID REASON                  the request does not run: never, or not now as the queue is full
 //   unknown ID                         nothing of that id is there to be cancelled
 //   report LINES                       then so many lines of text
 //   error TEXT                         the line was no command
@@ -63,7 +64,7 @@ Command parse_command(std::string_view line);
 std::string line(const Submit& submit);
 std::string line(const Cancel& cancel);
 
-enum class Reason { length, stop, cancelled };
+enum class Reason { length, stop, cancelled, abandoned };
 
 struct Admitted {
     std::uint64_t id, hit, positions;
@@ -113,6 +114,8 @@ std::string report(std::string_view text);
 class Lines {
   public:
     void add(const char* bytes, std::size_t count);
+    // Nothing follows: what is there of a line is one.
+    void finish();
     // The next whole line; false if there is none.
     bool next(std::string& line);
     // Bytes of a line that has not ended.

@@ -16,6 +16,11 @@ std::pair<std::uint64_t, std::uint32_t> order_of(const Sequence& sequence) {
     return {sequence.request->label, sequence.branch};
 }
 
+std::vector<model::Token> prompt_of(const Request& request) {
+    const auto& it = request.submit;
+    return model::prompt(it.system, it.system_tokens, it.seed, it.prompt);
+}
+
 }  // namespace
 
 Scheduler::Scheduler(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory)
@@ -31,12 +36,20 @@ void Scheduler::post(std::function<void()> task) {
     posted_.notify_one();
 }
 
-void Scheduler::submit(std::shared_ptr<Connection> from, const protocol::Submit& command) {
-    post([this, from = std::move(from), command] { do_submit(from, command); });
+void Scheduler::post(const std::shared_ptr<Connection>& from, std::function<void()> task) {
+    from->handed_over();
+    post([from, task = std::move(task)] {
+        task();
+        from->taken_up();
+    });
 }
 
-void Scheduler::cancel(std::shared_ptr<Connection> from, std::uint64_t id) {
-    post([this, from = std::move(from), id] { do_cancel(from, id); });
+void Scheduler::submit(const std::shared_ptr<Connection>& from, const protocol::Submit& command) {
+    post(from, [this, from, command] { do_submit(from, command); });
+}
+
+void Scheduler::cancel(const std::shared_ptr<Connection>& from, std::uint64_t id) {
+    post(from, [this, from, id] { do_cancel(from, id); });
 }
 
 void Scheduler::hang_up(std::shared_ptr<Connection> from) {
@@ -74,7 +87,10 @@ bool Scheduler::take_tasks() {
         if (stops_) return false;
         tasks.swap(tasks_);
     }
-    for (const auto& task : tasks) task();
+    for (const auto& task : tasks) {
+        if (stops_) return false;
+        task();
+    }
     return true;
 }
 
@@ -90,7 +106,9 @@ void Scheduler::end_all() {
     for (const auto& [order, sequence] : running_) {
         engine_.end(sequence);
         sequence->ended = true;
+        say_done(*sequence, protocol::Reason::abandoned);
     }
+    for (const auto& [order, sequence] : waiting_) say_done(*sequence, protocol::Reason::abandoned);
     counts_.abandoned += requests_.size();
     running_.clear();
     waiting_.clear();
@@ -111,21 +129,33 @@ void Scheduler::do_submit(const std::shared_ptr<Connection>& from, const protoco
     request->open = command.branches;
 
     std::string why;
-    auto sequence = std::make_shared<Sequence>();
-    sequence->request = request;
-    sequence->branches = command.branches;
-    sequence->tokens = model::prompt(command.system, command.system_tokens, command.seed, command.prompt);
-    const Key key{from->number(), command.id};
-    if (requests_.count(key) != 0) {
-        why = "the id is in use";
-    } else if (engine_.could_ever_run(*sequence, why)) {
-        requests_.emplace(key, request);
-        waiting_.emplace(order_of(*sequence), std::move(sequence));
-        return;
-    }
+    if (enqueue(request, why)) return;
     ++counts_.refused;
     say(from, protocol::line(protocol::Refused{command.id, why}));
     answered_.push_back(from);
+}
+
+bool Scheduler::enqueue(const std::shared_ptr<Request>& request, std::string& why) {
+    const Key key{request->connection->number(), request->submit.id};
+    if (requests_.count(key) != 0) {
+        why = "the id is in use";
+        return false;
+    }
+    if (queued_ == settings_.queue) {
+        why = "the queue is full";
+        return false;
+    }
+    auto sequence = std::make_shared<Sequence>();
+    sequence->request = request;
+    sequence->branches = request->submit.branches;
+    sequence->tokens = prompt_of(*request);
+    if (!engine_.could_ever_run(*sequence, why)) return false;
+    // While it waits, the request says what they are.
+    sequence->tokens = {};
+    requests_.emplace(key, request);
+    ++queued_;
+    waiting_.emplace(order_of(*sequence), std::move(sequence));
+    return true;
 }
 
 void Scheduler::do_cancel(const std::shared_ptr<Connection>& from, std::uint64_t id) {
@@ -164,19 +194,24 @@ void Scheduler::end(const SequencePtr& sequence, protocol::Reason reason) {
         waiting_.erase(order_of(*sequence));
     }
     sequence->ended = true;
-    const auto branch = sequence->branch;
-    say(request->connection, protocol::line(protocol::Done{request->submit.id, branch, reason, sequence->answered()}));
-    // Those that were still to be forked.
-    for (std::uint64_t other = 1; other < sequence->branches; ++other) {
-        say(request->connection, protocol::line(protocol::Done{request->submit.id, branch + other, reason, 0}));
-    }
+    say_done(*sequence, reason);
     request->was_cancelled = request->was_cancelled || reason == protocol::Reason::cancelled;
     request->open -= sequence->branches;
     if (request->open == 0) finish(request);
 }
 
+void Scheduler::say_done(const Sequence& sequence, protocol::Reason reason) {
+    const auto& request = *sequence.request;
+    say(request.connection, protocol::line(protocol::Done{request.submit.id, sequence.branch, reason, sequence.answered()}));
+    // Those that were still to be forked.
+    for (std::uint64_t other = 1; other < sequence.branches; ++other) {
+        say(request.connection, protocol::line(protocol::Done{request.submit.id, sequence.branch + other, reason, 0}));
+    }
+}
+
 void Scheduler::finish(const std::shared_ptr<Request>& request) {
     ++(request->was_cancelled ? counts_.cancelled : counts_.completed);
+    queued_ -= !request->was_admitted;
     requests_.erase({request->connection->number(), request->submit.id});
     answered_.push_back(request->connection);
 }
@@ -218,9 +253,12 @@ void Scheduler::make_room(const Engine::Shortage& shortage) {
     for (auto it = running_.rbegin(); it != running_.rend(); ++it) order.push_back(it->second);
     const auto oldest = order.back();
     order.pop_back();
-    bool is_enough = false;
-    for (const auto& victim : engine_.victims(order, shortage.needed - coming, is_enough)) preempt(victim);
-    if (is_enough || !settings_.yields || oldest != shortage.sequences.front()) return;
+    auto victims = engine_.victims(order, shortage.needed - coming);
+    // Who shares all of its blocks frees none. But what is shared is copied before it is written to: with the last who shares it goes
+    // the need for a block.
+    if (victims.empty() && !order.empty()) victims.push_back(order.front());
+    for (const auto& victim : victims) preempt(victim);
+    if (!victims.empty() || !settings_.yields) return;
     preempt(oldest);
     admits_from_ = steady_clock::now() + 2ms;
 }
@@ -238,6 +276,7 @@ void Scheduler::admit() {
         auto& request = *sequence->request;
         // What the steps under way bring is part of it.
         if (sequence->under_way > 0) return;
+        if (sequence->tokens.empty()) sequence->tokens = prompt_of(request);
         std::size_t hit = 0;
         std::string why;
         switch (engine_.admit(sequence, hit, why)) {
@@ -256,6 +295,7 @@ void Scheduler::admit() {
         running_.emplace(order_of(*sequence), sequence);
         if (request.was_admitted) continue;
         request.was_admitted = true;
+        --queued_;
         counts_.prompt_positions += request.prompt_tokens;
         counts_.hit_positions += hit;
         say(request.connection, protocol::line(protocol::Admitted{request.submit.id, hit, request.prompt_tokens}));

@@ -6,6 +6,7 @@
 // come back when that step has passed.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -50,6 +51,8 @@ class Scheduler {
         Engine::Settings engine;
         // Positions of a step.
         std::size_t budget;
+        // Most requests that wait to be admitted for the first time.
+        std::size_t queue;
         // Where schedulers share a pool, one may keep its oldest sequence come what may; the others give theirs up in its favour.
         bool yields;
     };
@@ -57,8 +60,8 @@ class Scheduler {
     Scheduler(kvblock::PoolRef pool, const Settings& settings, KvMemory& memory);
 
     // From any thread.
-    void submit(std::shared_ptr<Connection> from, const protocol::Submit& command);
-    void cancel(std::shared_ptr<Connection> from, std::uint64_t id);
+    void submit(const std::shared_ptr<Connection>& from, const protocol::Submit& command);
+    void cancel(const std::shared_ptr<Connection>& from, std::uint64_t id);
     void hang_up(std::shared_ptr<Connection> from);
     void report(std::function<void(std::string)> done);
     void stop();
@@ -77,10 +80,14 @@ class Scheduler {
     using Key = std::pair<std::uint64_t, std::uint64_t>;
 
     void post(std::function<void()> task);
+    // A command of a client, which is taken up when its turn comes.
+    void post(const std::shared_ptr<Connection>& from, std::function<void()> task);
     // Waits while there is nothing to do; false when it is stopped.
     bool take_tasks();
     void end_all();
 
+    // Whether a request is taken into the queue; if not, `why` says it.
+    bool enqueue(const std::shared_ptr<Request>& request, std::string& why);
     void do_submit(const std::shared_ptr<Connection>& from, const protocol::Submit& command);
     void do_cancel(const std::shared_ptr<Connection>& from, std::uint64_t id);
     void do_hang_up(const Connection& from);
@@ -88,6 +95,7 @@ class Scheduler {
 
     void round();
     std::size_t decode(bool& is_short);
+    // While nothing is on the way, each call preempts somebody, down to the oldest, which fits alone: so shortages come to an end.
     void make_room(const Engine::Shortage& shortage);
     void preempt(const SequencePtr& sequence);
     void admit();
@@ -98,6 +106,7 @@ class Scheduler {
     // The answer has a token more, or has ended.
     void stream(const SequencePtr& sequence);
     void end(const SequencePtr& sequence, protocol::Reason reason);
+    void say_done(const Sequence& sequence, protocol::Reason reason);
     void finish(const std::shared_ptr<Request>& request);
 
     void say(const std::shared_ptr<Connection>& to, const std::string& line) { outbox_[to] += line; }
@@ -108,6 +117,8 @@ class Scheduler {
     Counts counts_;
     std::uint64_t last_label_ = 0;
     std::map<Key, std::shared_ptr<Request>> requests_;
+    // Of them, those that were never admitted.
+    std::size_t queued_ = 0;
     Line running_;
     Line waiting_;
     // Who was counted as waiting last.
@@ -122,5 +133,5 @@ class Scheduler {
     std::mutex mutex_;
     std::condition_variable posted_;
     std::vector<std::function<void()>> tasks_;
-    bool stops_ = false;
+    std::atomic<bool> stops_{false};
 };

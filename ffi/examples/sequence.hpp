@@ -27,7 +27,7 @@ struct Request {
 struct Sequence {
     std::shared_ptr<Request> request;
     std::uint32_t branch = 0;
-    // The prompt, and what the host knows of the answer.
+    // The prompt, from its request's first admission on, and what the host knows of the answer.
     std::vector<model::Token> tokens;
     // Answers that begin where this sequence's prompt is computed; the others are forked then.
     std::uint64_t branches = 1;
@@ -52,7 +52,7 @@ struct Sequence {
     std::size_t under_way = 0;
     std::uint64_t fence = 0;
 
-    std::size_t answered() const { return tokens.size() - request->prompt_tokens; }
+    std::size_t answered() const { return tokens.empty() ? 0 : tokens.size() - request->prompt_tokens; }
     // Everything that it was admitted with is launched.
     bool is_decoding() const { return launched == appended; }
 };

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct Settings {
     std::uint64_t block_size = 16;
     std::uint64_t sequences = 256;
     std::uint64_t budget = 512;
+    std::uint64_t queue = 1024;
     std::uint64_t watermark = 16;
     std::uint64_t ahead = 2;
     std::uint64_t schedulers = 1;
@@ -46,6 +48,7 @@ Settings read_settings(int argc, char** argv) {
     options.number("block-size", it.block_size, 1, 1024, "token positions of a block");
     options.number("sequences", it.sequences, 1, 4096, "most sequences of a scheduler");
     options.number("budget", it.budget, 1, 1 << 20, "most token positions of a step");
+    options.number("queue", it.queue, 1, 1 << 20, "most requests that wait for a scheduler; others are refused");
     options.number("watermark", it.watermark, 0, 1 << 20, "blocks that admissions leave to those that run");
     options.number("ahead", it.ahead, 1, 64, "blocks set aside for growth=ahead");
     options.number("schedulers", it.schedulers, 1, 8, "scheduler threads that share the pool");
@@ -67,8 +70,10 @@ extern "C" void on_signal(int) {
     signal_wake->wake();
 }
 
+// Whoever reads the output may go first: that is no reason to end otherwise.
 void catch_signals(const Wake& wake) {
     signal_wake = &wake;
+    std::signal(SIGPIPE, SIG_IGN);
     struct sigaction action {};
     action.sa_handler = on_signal;
     sigaction(SIGTERM, &action, nullptr);
@@ -83,14 +88,22 @@ class Schedulers {
                                       std::chrono::microseconds(settings.step_us),
                                       static_cast<Fault>(settings.fault)};
         for (std::uint64_t i = 0; i < settings.schedulers; ++i) {
-            all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, i > 0}, memory));
+            all_.push_back(std::make_unique<Scheduler>(pool, Scheduler::Settings{engine, settings.budget, settings.queue, i > 0}, memory));
         }
+    }
+
+    ~Schedulers() { stop(); }
+    Schedulers(const Schedulers&) = delete;
+    Schedulers& operator=(const Schedulers&) = delete;
+
+    void start() {
         for (const auto& it : all_) threads_.emplace_back([&scheduler = *it] { scheduler.run(); });
     }
 
     void stop() {
         for (const auto& it : all_) it->stop();
         for (auto& it : threads_) it.join();
+        threads_.clear();
     }
 
     // Answers whether the client may send more.
@@ -99,13 +112,11 @@ class Schedulers {
         if (const auto* bad = std::get_if<protocol::Bad>(&command)) {
             client->send(protocol::line(protocol::Error{bad->why}));
         } else if (const auto* submit = std::get_if<protocol::Submit>(&command)) {
-            client->opened();
             scheduler_of(submit->id).submit(client, *submit);
         } else if (const auto* cancel = std::get_if<protocol::Cancel>(&command)) {
-            client->opened();
             scheduler_of(cancel->id).cancel(client, cancel->id);
         } else if (std::holds_alternative<protocol::Report>(command)) {
-            client->opened();
+            client->handed_over();
             report(client, 0, "");
         }
         return !std::holds_alternative<protocol::Quit>(command);
@@ -125,6 +136,7 @@ class Schedulers {
     void report(const ConnectionPtr& client, std::size_t next, const std::string& before) {
         if (next == all_.size()) {
             client->send(protocol::report(before));
+            client->taken_up();
             client->answered();
             return;
         }
@@ -175,24 +187,20 @@ void print_summary(kvblock::PoolRef pool, const Schedulers& schedulers) {
     row("reclaimed", report.reclaims);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    const Settings settings = read_settings(argc, argv);
-    if (!kvb_abi_matches()) {
-        std::fputs("server: libkvblock is of another version than its header\n", stderr);
-        return 1;
-    }
-    const Wake wake;
+int serve(const Settings& settings) {
+    // There as long as a signal may come.
+    static const Wake wake;
+    catch_signals(wake);
+    const auto pool = must(kvblock::Pool::create({settings.blocks, settings.block_size}), "create");
+    KvMemory memory(settings.blocks, settings.block_size);
+    Schedulers schedulers(pool, settings, memory);
+    schedulers.start();
+    // Last, so that whoever connects is served, and nothing is left behind by a start that fails.
     Connections connections(settings.socket, wake);
     if (!connections.error().empty()) {
         std::fprintf(stderr, "server: %s\n", connections.error().c_str());
         return 1;
     }
-    catch_signals(wake);
-    const auto pool = must(kvblock::Pool::create({settings.blocks, settings.block_size}), "create");
-    KvMemory memory(settings.blocks, settings.block_size);
-    Schedulers schedulers(pool, settings, memory);
     connections.on_line = [&](const ConnectionPtr& client, std::string_view line) { return schedulers.take(client, line); };
     connections.on_end = [&](const ConnectionPtr& client) { schedulers.hang_up(client); };
     std::printf("serving %llu blocks of %llu positions at %s\n", static_cast<unsigned long long>(settings.blocks),
@@ -201,8 +209,25 @@ int main(int argc, char** argv) {
 
     connections.serve(stop);
     schedulers.stop();
+    connections.close();
     const bool is_good = is_clean(pool, schedulers);
     print_summary(pool, schedulers);
     std::puts(is_good ? "all blocks are free or idle, and the audit agrees" : "BLOCKS ARE LOST");
     return is_good ? 0 : 4;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const Settings settings = read_settings(argc, argv);
+    if (!kvb_abi_matches()) {
+        std::fputs("server: libkvblock is of another version than its header\n", stderr);
+        return 1;
+    }
+    try {
+        return serve(settings);
+    } catch (const std::exception& failed) {
+        std::fprintf(stderr, "server: %s\n", failed.what());
+        return 1;
+    }
 }

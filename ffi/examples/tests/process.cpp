@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 namespace {
 
@@ -44,7 +45,11 @@ Process::~Process() {
         ::kill(process_, SIGKILL);
         ::waitpid(process_, nullptr, 0);
     }
-    ::close(output_end_);
+    close_output();
+}
+
+void Process::close_output() {
+    if (output_end_ >= 0) ::close(std::exchange(output_end_, -1));
 }
 
 bool Process::read_more() {
@@ -63,6 +68,11 @@ bool Process::waits_for(const std::string& text) {
         if (!read_more()) return false;
     }
     return true;
+}
+
+bool Process::is_running() const {
+    siginfo_t ended{};
+    return ::waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
 }
 
 void Process::send_signal(int signal) const { ::kill(process_, signal); }

@@ -23,7 +23,11 @@ class Process {
 
     // Waits until the output contains this; false if it ended before.
     bool waits_for(const std::string& text);
+    // False when it has ended and was not waited for.
+    bool is_running() const;
     void send_signal(int signal) const;
+    // Reads no more: who writes gets SIGPIPE.
+    void close_output();
     Ended wait();
 
   private:

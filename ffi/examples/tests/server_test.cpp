@@ -3,162 +3,15 @@
 //   server_test CASE SERVER LOAD
 //
 // KVB_SEED: of the load. KVB_REQUESTS: how many it makes. KVB_UNDER: what runs the server, "valgrind --error-exitcode=9" for instance.
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <optional>
-#include <sstream>
+#include <string>
+#include <vector>
 
-#include "../client.hpp"
-#include "process.hpp"
+#include "limits.hpp"
+#include "talk.hpp"
 
 namespace {
-
-std::string program_server;
-std::string program_load;
-
-// Thrown, so that what was started and made is taken away.
-struct Failed {
-    std::string what;
-    std::string seen;
-};
-
-[[noreturn]] void fail(const std::string& what, const std::string& seen) { throw Failed{what, seen}; }
-
-void expect(bool is_so, const std::string& what, const std::string& seen) {
-    if (!is_so) fail(what, seen);
-}
-
-std::string setting(const char* name, const char* preset) {
-    const char* value = std::getenv(name);
-    return value != nullptr ? value : preset;
-}
-
-// The figure of a row of the server's or the load's table.
-std::uint64_t figure(const std::string& output, const std::string& row) {
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.compare(0, row.size(), row) != 0 || line.size() <= row.size() || line[row.size()] != ' ') continue;
-        const auto digits = line.find_first_not_of(' ', row.size());
-        if (digits != std::string::npos && std::isdigit(static_cast<unsigned char>(line[digits])) != 0) {
-            return std::strtoull(line.c_str() + digits, nullptr, 10);
-        }
-    }
-    fail("no row " + row, output);
-}
-
-// A server that is up.
-class Server {
-  public:
-    Server(const Directory& directory, const std::vector<std::string>& arguments)
-        : socket_(directory.file("socket")), process_(command(arguments)) {
-        if (!process_.waits_for("serving ")) fail("the server starts", process_.wait().output);
-    }
-
-    const std::string& socket() const { return socket_; }
-
-    Ended wait() { return process_.wait(); }
-
-    std::string end() {
-        process_.send_signal(SIGTERM);
-        const auto ended = process_.wait();
-        expect(ended.status == 0, "the server ends well, not with " + std::to_string(ended.status), ended.output);
-        expect(::access(socket_.c_str(), F_OK) != 0, "the socket is removed", ended.output);
-        const auto& out = ended.output;
-        expect(figure(out, "held") == 0 && figure(out, "quarantined") == 0, "nothing is held", out);
-        expect(figure(out, "free") + figure(out, "idle") == figure(out, "capacity"), "every block is free or idle", out);
-        expect(figure(out, "requests") == figure(out, "refused") + figure(out, "completed") + figure(out, "cancelled") +
-                                              figure(out, "abandoned"),
-               "each request has one end", out);
-        return out;
-    }
-
-  private:
-    std::vector<std::string> command(const std::vector<std::string>& arguments) const {
-        std::vector<std::string> words;
-        std::istringstream under(setting("KVB_UNDER", ""));
-        for (std::string word; under >> word;) words.push_back(word);
-        words.insert(words.end(), {program_server, "--socket", socket_});
-        words.insert(words.end(), arguments.begin(), arguments.end());
-        return words;
-    }
-
-    std::string socket_;
-    Process process_;
-};
-
-// A client that says what it likes.
-class Talk {
-  public:
-    explicit Talk(const Server& server) : socket_(connect_to(server.socket())) {
-        expect(socket_ >= 0, "the server accepts", std::strerror(errno));
-    }
-    ~Talk() { ::close(socket_); }
-    Talk(const Talk&) = delete;
-    Talk& operator=(const Talk&) = delete;
-
-    void say(const std::string& text) { static_cast<void>(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL)); }
-
-    // The next line; nothing when the server has closed.
-    std::optional<std::string> hear() {
-        std::string line;
-        while (!lines_.next(line)) {
-            char bytes[4096];
-            const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
-            if (count <= 0) return std::nullopt;
-            lines_.add(bytes, static_cast<std::size_t>(count));
-        }
-        return line;
-    }
-
-    // The next line begins with this.
-    void hears(const std::string& beginning) {
-        const auto line = hear().value_or("(closed)");
-        expect(line.compare(0, beginning.size(), beginning) == 0, "the answer is \"" + beginning + '"', line);
-    }
-
-    void hears_the_end() {
-        const auto line = hear();
-        expect(!line, "the server closes the connection", line.value_or(""));
-    }
-
-    std::string report() {
-        say("report\n");
-        const auto head = hear().value_or("(closed)");
-        expect(head.compare(0, 7, "report ") == 0, "a report", head);
-        std::string text;
-        for (auto left = std::strtoul(head.c_str() + 7, nullptr, 10); left > 0; --left) {
-            text += hear().value_or("(closed)") + '\n';
-        }
-        return text;
-    }
-
-  private:
-    int socket_;
-    protocol::Lines lines_;
-};
-
-// A request whose answer does not stop by itself before its length.
-protocol::Submit long_request(std::uint64_t output) {
-    protocol::Submit submit;
-    submit.id = 1;
-    submit.prompt = 4;
-    submit.output = output;
-    for (submit.seed = 1;; ++submit.seed) {
-        auto last = model::start(submit.tenant);
-        for (const auto token : model::prompt(0, 0, submit.seed, submit.prompt)) last = model::digest(token, last);
-        std::uint64_t count = 0;
-        for (auto token = model::sample(last, 0); token != model::end_of_text && count < output; ++count) {
-            last = model::digest(token, last);
-            token = model::sample(last, 0);
-        }
-        if (count == output) return submit;
-    }
-}
 
 void under_load(const std::vector<std::string>& arguments) {
     const Directory directory;
@@ -194,11 +47,14 @@ void on_sigterm() {
     talk.say(protocol::line(long_request(4000)));
     talk.hears("admitted 1 ");
     for (int i = 0; i < 10; ++i) talk.hears("tokens 1 0 ");
-    const auto out = server.end();
+    server.process().send_signal(SIGTERM);
+    auto line = talk.hear().value_or("(closed)");
+    std::uint64_t tokens = 10;
+    for (; line.compare(0, 11, "tokens 1 0 ") == 0; ++tokens) line = talk.hear().value_or("(closed)");
+    expect(line == "done 1 0 abandoned " + std::to_string(tokens), "what has come of the answer", line);
+    talk.hears_the_end();
+    const auto out = server.has_ended();
     expect(figure(out, "abandoned") > 0, "requests were in flight", out);
-    while (const auto line = talk.hear()) {
-        expect(line->compare(0, 11, "tokens 1 0 ") == 0, "tokens until the end", *line);
-    }
     const auto ended = load.wait();
     expect(ended.status == 3, "the load sees closed connections and nothing wrong", ended.output);
 }
@@ -247,6 +103,43 @@ void check_commands(const Server& server) {
     for (auto line = talk.hear(); line; line = talk.hear()) {
         expect(line->find(" 7 0 ") != std::string::npos, "the answer before the end, and no other", *line);
     }
+}
+
+// Who has said all that it will still hears everything, and its last line needs no end.
+void check_last_lines(const Server& server) {
+    {
+        Talk talk(server);
+        talk.says_no_more();
+        talk.hears_the_end();
+    }
+    {
+        Talk talk(server);
+        talk.say("\ncancel id=1\ncancel id=2");
+        talk.says_no_more();
+        talk.hears("error no such command: \"\"");
+        talk.hears("unknown 1");
+        talk.hears("unknown 2");
+        talk.hears_the_end();
+    }
+    {
+        Talk talk(server);
+        talk.say(std::string(2000, 'x'));
+        talk.says_no_more();
+        talk.hears("error the line is too long");
+        talk.hears_the_end();
+    }
+    Talk talk(server);
+    auto submit = long_request(200);
+    submit.branches = 2;
+    talk.say(protocol::line(submit) + "report");
+    talk.says_no_more();
+    std::size_t ends = 0;
+    std::size_t reports = 0;
+    while (const auto line = talk.hear()) {
+        ends += line->compare(0, 7, "done 1 ") == 0 && line->find("cancelled") == std::string::npos;
+        reports += line->compare(0, 7, "report ") == 0;
+    }
+    expect(ends == 2 && reports == 1, "both answers and the report", std::to_string(ends) + ", " + std::to_string(reports));
 }
 
 void check_cancel(const Server& server) {
@@ -314,6 +207,7 @@ void on_refusals() {
     const Directory directory;
     Server server(directory, {"--blocks", "128", "--step-us", "200"});
     check_commands(server);
+    check_last_lines(server);
     check_cancel(server);
     check_hang_ups(server);
     check_arguments(server);
@@ -351,6 +245,17 @@ int main(int argc, char** argv) {
             under_load({"--blocks", "96", "--watermark", "2"});
         } else if (name == "two_schedulers") {
             under_load({"--blocks", "128", "--watermark", "2", "--schedulers", "2"});
+        } else if (name == "tiny_pools") {
+            in_tiny_pools();
+        } else if (name == "greedy_clients") {
+            with_greedy_clients();
+        } else if (name == "full_queue") {
+            with_a_full_queue();
+        } else if (name == "few_descriptors") {
+            with_few_descriptors();
+        } else if (name == "odd_ends") {
+            with_odd_ends();
+            with_early_signals();
         } else if (name == "sigterm") {
             on_sigterm();
         } else if (name == "refusals") {
