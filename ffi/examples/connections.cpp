@@ -237,7 +237,7 @@ bool Connections::take_lines(const std::shared_ptr<Connection>& client) {
 void Connections::close() {
     using std::chrono::steady_clock;
     const auto until = steady_clock::now() + std::chrono::seconds(1);
-    while (!clients_.empty()) {
+    for (;;) {
         std::vector<std::shared_ptr<Connection>> kept;
         std::vector<pollfd> watched;
         for (const auto& client : clients_) {
@@ -250,7 +250,7 @@ void Connections::close() {
         }
         clients_ = std::move(kept);
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now()).count();
-        if (left <= 0) break;
+        if (clients_.empty() || left <= 0) break;
         ::poll(watched.data(), watched.size(), static_cast<int>(left));
     }
     clients_.clear();
