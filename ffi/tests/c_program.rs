@@ -135,7 +135,7 @@ fn block<'a>(text: &'a str, language: &str) -> (&'a str, &'a str) {
 fn program_of_the_readme_writes_what_the_readme_says() {
     let section = section_for_c();
     let (program, rest) = block(&section, "c");
-    let (expected, _) = block(rest, "");
+    let (expected, _) = block(rest, "text");
     let directory = directory("readme_c");
     let source = directory.join("readme.c");
     std::fs::write(&source, program).expect("a C source");
