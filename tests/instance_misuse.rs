@@ -1007,6 +1007,9 @@ fn all_shards_have_more_blocks_or_none() {
     else {
         panic!("{answer:?}")
     };
+    // The shard is named once.
+    let told = answer.map_err(|error| error.to_string());
+    assert_eq!(told, Err(error.to_string()));
     assert_eq!((shard, shortfall::<()>(Err(error))), (second, 1));
     drop(promise);
     assert_eq!(it.shrink(2), Ok(()));

@@ -232,7 +232,8 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
-        Admit, BlockPool, Growth, Namespace, PoolConfig, Prompt, Sequences, SequencesConfig, Step,
+        Admit, BlockPool, Growth, Instance, InstanceResizeError, Namespace, PoolConfig, Prompt,
+        Sequences, SequencesConfig, ShardId, Step,
     };
 
     #[test]
@@ -247,6 +248,37 @@ mod tests {
         drop(first);
         assert!(pool.grow(4).is_ok() && pool.shrink(&mut worker, 4).is_ok());
         assert_eq!(pool.report(), before);
+    }
+
+    /// The first of two shards has agreed when the second one is found to be resized by somebody else: it keeps what it has cached.
+    #[test]
+    fn a_shrink_over_shards_that_comes_second_on_one_changes_none() {
+        let pools = [0, 1].map(|shard| {
+            let config = PoolConfig::new(8, 2).shard(ShardId::new(shard));
+            BlockPool::new(&config).unwrap()
+        });
+        let registry = |pool: &BlockPool| Sequences::new(pool.clone(), &SequencesConfig::new(2));
+        let shards = pools.iter().map(registry).collect::<Result<_, _>>();
+        let mut instance = Instance::split(shards.unwrap()).unwrap();
+        let (space, tokens) = (Namespace::new(), [1; 13]);
+        let prompt = Prompt::new(&space, &tokens);
+        let request = Admit::new(prompt, Growth::OnDemand);
+        let handle = instance.admit(&request).unwrap().handle;
+        instance.computed(handle, 13).unwrap();
+        instance.release(handle).unwrap();
+        let sight = |instance: &Instance| (instance.report(), instance.probe(&prompt));
+        let before = sight(&instance);
+        assert_eq!(before.1, Ok(12));
+        let other = Resizing::begin(&pools[1].core.resizing).unwrap();
+        for resize in [Instance::shrink, Instance::grow] {
+            let refused = resize(&mut instance, 4).unwrap_err();
+            assert!(matches!(refused, InstanceResizeError::Shard { .. }));
+            assert_eq!(sight(&instance), before);
+        }
+        drop(other);
+        instance.shrink(4).unwrap();
+        assert_eq!(instance.probe(&prompt), Ok(8));
+        assert_eq!(instance.audit(&[]), Ok(()));
     }
 
     /// Blocks that go back into a promise keep it, wherever they are; a shrink has them when the promise is given up.
