@@ -2019,7 +2019,7 @@ kvb_status kvb_seqs_create(const kvb_pool *const *pools,
 
 /** What one rank has. */
 typedef struct kvb_rank {
-    /** Its name. */
+    /** Its name, below `KVB_NO_SHARD`. */
     uint32_t shard;
     /** 0. */
     uint32_t reserved;
@@ -2035,7 +2035,7 @@ typedef struct kvb_rank {
  * smallest is stranded.
  *
  * Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: any. O(blocks + max_sequences).
- * Errors: as `kvb_pool_create` and `kvb_seqs_create`. NULL: only `error`.
+ * Errors: as `kvb_pool_create` and `kvb_seqs_create`; `KVB_ERR_INVALID` also for a rank that is named `KVB_NO_SHARD`. NULL: only `error`.
  */
 kvb_status kvb_seqs_create_lockstep(const kvb_rank *ranks,
                                     size_t rank_count,

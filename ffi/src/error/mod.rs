@@ -15,7 +15,7 @@ pub(crate) use self::plan::OnRank;
 use core::ffi::c_char;
 use core::fmt::{Display, Write};
 
-use crate::arg::{Answer, Argument, Versioned};
+use crate::arg::{self, Answer, Argument, Versioned};
 use crate::status::{KVB_ERR_TOO_SHORT, KVB_OK, kvb_status};
 use crate::text::Text;
 
@@ -265,6 +265,44 @@ pub(crate) unsafe fn call<E: Told>(
         Ok(()) => KVB_OK,
         Err(problem) => tell(answer, &problem),
     }
+}
+
+/// Does a call that changes one object, and nothing else that it is given a pointer to.
+///
+/// # Safety
+/// * The object is null, or lives and is used by nobody else meanwhile.
+/// * As of [`call`].
+pub(crate) unsafe fn change<T, E: Told>(
+    object: *mut T,
+    error: *mut kvb_error,
+    body: impl FnOnce(&mut T) -> Result<(), E>,
+) -> kvb_status {
+    let body = || {
+        // SAFETY: this function's contract.
+        let object = unsafe { arg::get_mut(object) }?;
+        body(object).map_err(refused)
+    };
+    // SAFETY: this function's contract.
+    unsafe { call(error, body) }
+}
+
+/// Does a call that changes two objects, and nothing else that it is given a pointer to.
+///
+/// # Safety
+/// * As of [`change`], for each of them.
+pub(crate) unsafe fn change_both<T, U, E: Told>(
+    one: *mut T,
+    other: *mut U,
+    error: *mut kvb_error,
+    body: impl FnOnce(&mut T, &mut U) -> Result<(), E>,
+) -> kvb_status {
+    let body = || {
+        // SAFETY: this function's contract, for both.
+        let (one, other) = unsafe { (arg::get_mut(one)?, arg::get_mut(other)?) };
+        body(one, other).map_err(refused)
+    };
+    // SAFETY: this function's contract.
+    unsafe { call(error, body) }
 }
 
 #[cold]

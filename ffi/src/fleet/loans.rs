@@ -1,6 +1,6 @@
 //! Memory that one instance lends to another on the same devices.
 
-use kvblock::{InstanceId, LendError, Loan, LoanError, LoanStage, LoanState, NoSuchLoan};
+use kvblock::{Fleet, InstanceId, LendError, Loan, LoanError, LoanStage, LoanState, NoSuchLoan};
 
 use super::{kvb_fleet, list};
 use crate::arg::{self, Answer, Versioned};
@@ -106,15 +106,8 @@ pub unsafe extern "C" fn kvb_fleet_settle(
     out: *mut kvb_loan,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (fleet, out) = unsafe { (arg::get_mut(fleet)?, Answer::new(out)?) };
-        let state = fleet.inner.settle(Loan::new(loan));
-        out.put(&state.map_err(refused::<LoanError>)?.into());
-        Ok(())
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { go_on(fleet, out, error, |fleet| fleet.settle(Loan::new(loan))) }
 }
 
 /// Gives the memory of a loan back: takes the borrower's blocks out of its service, and lets `kvb_fleet_settle` give the lender its own when
@@ -130,14 +123,25 @@ pub unsafe extern "C" fn kvb_fleet_give_back(
     out: *mut kvb_loan,
     error: *mut kvb_error,
 ) -> kvb_status {
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { go_on(fleet, out, error, |fleet| fleet.give_back(Loan::new(loan))) }
+}
+
+/// # Safety
+/// * As of the two above.
+unsafe fn go_on(
+    fleet: *mut kvb_fleet,
+    out: *mut kvb_loan,
+    error: *mut kvb_error,
+    step: impl FnOnce(&mut Fleet) -> Result<LoanState, LoanError>,
+) -> kvb_status {
     let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
+        // SAFETY: this function's contract, for both.
         let (fleet, out) = unsafe { (arg::get_mut(fleet)?, Answer::new(out)?) };
-        let state = fleet.inner.give_back(Loan::new(loan));
-        out.put(&state.map_err(refused::<LoanError>)?.into());
+        out.put(&step(&mut fleet.inner).map_err(refused)?.into());
         Ok(())
     };
-    // SAFETY: as above.
+    // SAFETY: this function's contract.
     unsafe { error::call(error, body) }
 }
 

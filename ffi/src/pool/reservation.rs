@@ -69,14 +69,9 @@ pub unsafe extern "C" fn kvb_reservation_grow(
     blocks: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let reservation = unsafe { arg::get_mut(reservation) }?;
-        let grown = reservation.inner.change(|it| it.grow(blocks));
-        grown.map_err(refused::<Refused>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |reservation: &mut kvb_reservation| reservation.inner.change(|it| it.grow(blocks));
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(reservation, error, change) }
 }
 
 /// Gives `blocks` of the promise back.
@@ -88,14 +83,10 @@ pub unsafe extern "C" fn kvb_reservation_shrink(
     blocks: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let reservation = unsafe { arg::get_mut(reservation) }?;
-        let shrunk = reservation.inner.change(|it| it.shrink(blocks));
-        shrunk.map_err(refused::<Exceeds>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change =
+        |reservation: &mut kvb_reservation| reservation.inner.change(|it| it.shrink(blocks));
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(reservation, error, change) }
 }
 
 /// Splits `blocks` of the promise off as a promise of its own.

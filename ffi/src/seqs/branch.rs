@@ -1,6 +1,6 @@
 //! Shortening, branching, and blocks whose content was findable already.
 
-use kvblock::{BranchError, EndAfterError, Fence, Stale, TruncateAfterError, TruncateError};
+use kvblock::{BranchError, EndAfterError, Fence, Stale};
 
 use super::handle::kvb_handle;
 use super::kvb_seqs;
@@ -23,14 +23,9 @@ pub unsafe extern "C" fn kvb_seqs_truncate(
     positions: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let seqs = unsafe { arg::get_mut(seqs) }?;
-        let truncated = seqs.inner.truncate(seq.get(), positions);
-        truncated.map_err(refused::<TruncateError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |seqs: &mut kvb_seqs| seqs.inner.truncate(seq.get(), positions);
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(seqs, error, change) }
 }
 
 /// As `kvb_seqs_truncate`, where a device or a peer may still touch the blocks: they are given back when each shard's lane has passed the
@@ -46,17 +41,12 @@ pub unsafe extern "C" fn kvb_seqs_truncate_after(
     fence: u64,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, lanes) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(lanes)?) };
-        let (handle, fence) = (seq.get(), Fence(fence));
-        let truncated = seqs
-            .inner
-            .truncate_after(handle, positions, &mut lanes.inner, fence);
-        truncated.map_err(refused::<TruncateAfterError>)
+    let change = |seqs: &mut kvb_seqs, lanes: &mut kvb_lanes| {
+        seqs.inner
+            .truncate_after(seq.get(), positions, &mut lanes.inner, Fence(fence))
     };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    // SAFETY: the head of the header says what pointers must be; so for both.
+    unsafe { error::change_both(seqs, lanes, error, change) }
 }
 
 /// Makes `count` branches of a sequence on every shard, all or none. They share everything, the partial block at its end too, have its

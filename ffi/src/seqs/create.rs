@@ -122,7 +122,7 @@ fn of_creation(error: CreateError) -> Problem<InstanceError> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct kvb_rank {
-    /// Its name.
+    /// Its name, below `KVB_NO_SHARD`.
     pub shard: u32,
     /// 0.
     pub reserved: u32,
@@ -137,7 +137,7 @@ pub struct kvb_rank {
 /// smallest is stranded.
 ///
 /// Ownership: `*out` is the caller's, to be given to `kvb_seqs_destroy`. Threads: any. O(blocks + max_sequences).
-/// Errors: as `kvb_pool_create` and `kvb_seqs_create`. NULL: only `error`.
+/// Errors: as `kvb_pool_create` and `kvb_seqs_create`; `KVB_ERR_INVALID` also for a rank that is named `KVB_NO_SHARD`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_create_lockstep(
     ranks: *const kvb_rank,
@@ -155,6 +155,7 @@ pub unsafe extern "C" fn kvb_seqs_create_lockstep(
         // SAFETY: as above.
         let config = unsafe { ReadConfig::new(&config)?.of(0, 1) }?;
         let pool: PoolConfig = kvb_pool_config {
+            shard: 0,
             blocks: 1,
             max_blocks: 1,
             ..pool

@@ -1,10 +1,7 @@
 //! More blocks, or fewer, on every shard while they serve.
 
-use kvblock::InstanceResizeError;
-
 use super::kvb_seqs;
-use crate::arg;
-use crate::error::{self, kvb_error, refused};
+use crate::error::{self, kvb_error};
 use crate::status::kvb_status;
 
 /// Gives every rank, or every shard's pool, `blocks` more. As `kvb_pool_grow`, on all or on none.
@@ -16,14 +13,9 @@ pub unsafe extern "C" fn kvb_seqs_grow(
     blocks: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let seqs = unsafe { arg::get_mut(seqs) }?;
-        let grown = seqs.inner.grow(blocks);
-        grown.map_err(refused::<InstanceResizeError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |seqs: &mut kvb_seqs| seqs.inner.grow(blocks);
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(seqs, error, change) }
 }
 
 /// Takes the upper `blocks` of every rank, or of every shard's pool, out of service. As `kvb_pool_shrink`, on all or on none; what is held
@@ -36,14 +28,9 @@ pub unsafe extern "C" fn kvb_seqs_shrink(
     blocks: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let seqs = unsafe { arg::get_mut(seqs) }?;
-        let shrunk = seqs.inner.shrink(blocks);
-        shrunk.map_err(refused::<InstanceResizeError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |seqs: &mut kvb_seqs| seqs.inner.shrink(blocks);
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(seqs, error, change) }
 }
 
 /// Gives one rank in lockstep, or one shard's pool, another number of blocks. What larger ranks have beyond the smallest is stranded.
@@ -56,14 +43,9 @@ pub unsafe extern "C" fn kvb_seqs_resize_rank(
     blocks: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let seqs = unsafe { arg::get_mut(seqs) }?;
-        let resized = seqs.inner.resize_rank(at, blocks);
-        resized.map_err(refused::<InstanceResizeError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |seqs: &mut kvb_seqs| seqs.inner.resize_rank(at, blocks);
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(seqs, error, change) }
 }
 
 /// Blocks above the limit that are not offline yet, over all shards.

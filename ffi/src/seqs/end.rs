@@ -1,8 +1,6 @@
 //! The end of a sequence, now or after a fence, or of its time in one registry.
 
-use kvblock::{
-    AttachError, DetachError, DetachedInstance, EndAfterError, Fence, ReleaseAfterError, Stale,
-};
+use kvblock::{AttachError, DetachError, DetachedInstance, Fence, ReleaseAfterError, Stale};
 
 use super::handle::kvb_handle;
 use super::kvb_seqs;
@@ -81,16 +79,12 @@ pub unsafe extern "C" fn kvb_seqs_release_after(
     fence: u64,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, lanes) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(lanes)?) };
-        let ended = seqs
-            .inner
-            .release_after(seq.get(), &mut lanes.inner, Fence(fence));
-        ended.map_err(refused::<EndAfterError>)
+    let change = |seqs: &mut kvb_seqs, lanes: &mut kvb_lanes| {
+        seqs.inner
+            .release_after(seq.get(), &mut lanes.inner, Fence(fence))
     };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    // SAFETY: the head of the header says what pointers must be; so for both.
+    unsafe { error::change_both(seqs, lanes, error, change) }
 }
 
 /// Ends a sequence that will come back, when each shard's lane has passed the fence: as `kvb_seqs_release_after`, and counted.
@@ -102,16 +96,12 @@ pub unsafe extern "C" fn kvb_seqs_preempt_after(
     fence: u64,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, lanes) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(lanes)?) };
-        let ended = seqs
-            .inner
-            .preempt_after(seq.get(), &mut lanes.inner, Fence(fence));
-        ended.map_err(refused::<EndAfterError>)
+    let change = |seqs: &mut kvb_seqs, lanes: &mut kvb_lanes| {
+        seqs.inner
+            .preempt_after(seq.get(), &mut lanes.inner, Fence(fence))
     };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    // SAFETY: the head of the header says what pointers must be; so for both.
+    unsafe { error::change_both(seqs, lanes, error, change) }
 }
 
 /// Ends every sequence and the registry, and what copies under way hold, when each shard's lane has passed the fence.

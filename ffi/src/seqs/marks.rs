@@ -1,6 +1,6 @@
 //! Telling what positions are, and that they are computed.
 
-use kvblock::{ComputedError, Contents, Stale, TokensError};
+use kvblock::{Contents, Stale, TokensError};
 
 use super::handle::kvb_handle;
 use super::kvb_seqs;
@@ -46,14 +46,9 @@ pub unsafe extern "C" fn kvb_seqs_computed(
     positions: usize,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let seqs = unsafe { arg::get_mut(seqs) }?;
-        let told = seqs.inner.computed(seq.get(), positions);
-        told.map_err(refused::<ComputedError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |seqs: &mut kvb_seqs| seqs.inner.computed(seq.get(), positions);
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(seqs, error, change) }
 }
 
 /// What a step did for a sequence.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use kvblock::{AppendError, BlockId, InvalidateError};
+use kvblock::{BlockId, InvalidateError};
 
 use super::handle::kvb_handle;
 use super::kvb_seqs;
@@ -62,12 +62,8 @@ pub unsafe extern "C" fn kvb_seqs_renew(
     step: *mut kvb_step,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, step) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(step)?) };
-        let renewed = seqs.inner.renew(seq.get(), step.filled());
-        renewed.map_err(refused::<AppendError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change =
+        |seqs: &mut kvb_seqs, step: &mut kvb_step| seqs.inner.renew(seq.get(), step.filled());
+    // SAFETY: the head of the header says what pointers must be; so for both.
+    unsafe { error::change_both(seqs, step, error, change) }
 }

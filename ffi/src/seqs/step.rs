@@ -259,14 +259,11 @@ pub unsafe extern "C" fn kvb_seqs_append(
     step: *mut kvb_step,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, step) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(step)?) };
-        let appended = seqs.inner.append(seq.get(), positions, step.filled());
-        appended.map_err(refused::<AppendError>)
+    let change = |seqs: &mut kvb_seqs, step: &mut kvb_step| {
+        seqs.inner.append(seq.get(), positions, step.filled())
     };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    // SAFETY: the head of the header says what pointers must be; so for both.
+    unsafe { error::change_both(seqs, step, error, change) }
 }
 
 /// Makes sure that a sequence has blocks for `positions` positions in all, without appending any: lookahead. As `kvb_seqs_append`.
@@ -280,14 +277,11 @@ pub unsafe extern "C" fn kvb_seqs_ensure(
     step: *mut kvb_step,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
-        let (seqs, step) = unsafe { (arg::get_mut(seqs)?, arg::get_mut(step)?) };
-        let ensured = seqs.inner.ensure(seq.get(), positions, step.filled());
-        ensured.map_err(refused::<AppendError>)
+    let change = |seqs: &mut kvb_seqs, step: &mut kvb_step| {
+        seqs.inner.ensure(seq.get(), positions, step.filled())
     };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    // SAFETY: the head of the header says what pointers must be; so for both.
+    unsafe { error::change_both(seqs, step, error, change) }
 }
 
 /// How many blocks an append would take beyond what is promised to the sequence, on the shard where that is the most, or the refusal that

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ptr;
 
-use kvblock::{CommitError, ImportError, InstanceIncoming, KvFormat, Loading, MAX_WRITERS, Stale};
+use kvblock::{ImportError, InstanceIncoming, KvFormat, Loading, MAX_WRITERS, Stale};
 
 use super::export::kvb_export;
 use super::flights::kvb_flights;
@@ -192,12 +192,7 @@ pub unsafe extern "C" fn kvb_seqs_commit(
     seq: kvb_handle,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let body = || {
-        // SAFETY: the head of the header says what pointers must be.
-        let seqs = unsafe { arg::get_mut(seqs) }?;
-        let committed = seqs.inner.commit(seq.get());
-        committed.map_err(refused::<CommitError>)
-    };
-    // SAFETY: as above.
-    unsafe { error::call(error, body) }
+    let change = |seqs: &mut kvb_seqs| seqs.inner.commit(seq.get());
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { error::change(seqs, error, change) }
 }

@@ -154,6 +154,15 @@ static void registry_configurations(struct scene *it) {
     config = seqs_config(4);
     REFUSED(it, kvb_seqs_create_lockstep(NULL, 0, &pool, &config, &seqs, &error), KVB_ERR_NO_SHARDS);
     REFUSED(it, kvb_seqs_create_lockstep(&rank, 1, &pool, &config, &seqs, &error), KVB_ERR_NO_BLOCKS);
+    /* The name of the pool is that of the smallest rank, whatever the configuration says. */
+    kvb_rank named = {KVB_NO_SHARD, 0, 4, 0};
+    REFUSED(it, kvb_seqs_create_lockstep(&named, 1, &pool, &config, &seqs, &error), KVB_ERR_INVALID);
+    named.shard = 7;
+    pool.shard = KVB_NO_SHARD;
+    CHECK_OK(kvb_seqs_create_lockstep(&named, 1, &pool, &config, &seqs, &error));
+    CHECK_EQ(kvb_pool_shard(kvb_seqs_pool(seqs, 0)), 7);
+    kvb_seqs_destroy(seqs);
+    seqs = NULL;
     config.max_sequences = 0;
     REFUSED(it, kvb_seqs_create_another(it->seqs, &config, &seqs, &error), KVB_ERR_NO_SEQUENCES);
     kvb_step *step = NULL;
