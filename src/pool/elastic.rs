@@ -22,6 +22,9 @@
 //! below (`cut.rs`), and takes the blocks: free ones out of the bitmap, idle ones by their tokens, leaf upwards. One credit goes
 //! with each. Others may take or hold some of them meanwhile, for credits of their own: then as many are left over, and given back.
 //!
+//! What can be refused comes first, and what is left cannot fail: [`Growing`], [`Shrinking`]. So an instance prepares all of its shards before
+//! it finishes any.
+//!
 //! # Orderings
 //! Retire: set the mark; load the limit. Grow: store the limit; turn the marks off. Both change the word of the marks by an AcqRel
 //! read-modify-write, so whichever is later there sees what the other did before: grow the mark, or the releaser the limit (model
