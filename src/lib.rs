@@ -106,7 +106,13 @@ pub mod trace;
 mod transfer;
 
 pub use block::{BlockId, MAX_BLOCK_SIZE, MAX_BLOCKS, ShardId};
-pub use copy::{BlockLayout, LayoutError, PairRun, Plane, Run, RunsError, pair_runs};
+pub use copy::{
+    Access, AccessWidth, BlockLayout, CopyEnd, CopyKind, CopyPlan, CopyPlanError, CopyQueue,
+    CopyQueueError, CopyRoute, CopyRouteError, FenceError, FenceTable, HeadSlice, HostMemory,
+    HostMover, HostMoverError, Inner, KvTensor, LayoutError, MAX_TIMELINES, MemoryId, Misaligned,
+    Mover, Order, OutsideMemory, PairRun, Permutation, Plane, PlaneCopy, PlaneField, PlaneSpan,
+    Run, RunsError, Tile, TileStrides, TimelineId, Waits, WaitsIter, Wave, pair_runs,
+};
 pub use error::{
     ClearError, CreateError, Exceeds, Field, FindError, ForkError, InvalidateError, JoinError,
     LengthMismatch, OutOfMemory, PublishError, Refused, ReleaseAfterError, ResizeError, Returned,

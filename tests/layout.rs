@@ -13,11 +13,7 @@ use kvblock::{BlockId, BlockLayout, LayoutError, MAX_BLOCKS, Plane, RunsError, p
 use support::says;
 
 fn plane(base: u64, block_stride: u64, block_bytes: u64) -> Plane {
-    Plane {
-        base,
-        block_stride,
-        block_bytes,
-    }
+    Plane::new(base, block_stride, block_bytes)
 }
 
 fn layout(planes: &[Plane], blocks: usize) -> BlockLayout {
@@ -88,7 +84,7 @@ fn what_is_no_layout_is_refused_by_plane() {
         stride: 7,
         bytes: 8,
     };
-    let planes = [good, good, plane(0, 7, 8)];
+    let planes = [good, plane(100, 8, 8), plane(200, 7, 8)];
     assert_eq!(BlockLayout::new(&planes, 2), Err(overlap));
     says(&overlap, &[2, 7, 8]);
     assert!(BlockLayout::new(&planes, 1).is_ok());
@@ -205,7 +201,7 @@ fn pairs_that_do_not_fit_are_refused() {
         source: 20,
         destination: 19,
     };
-    let other = layout(&[plane(0, 10, 10), plane(0, 20, 19)], 4);
+    let other = layout(&[plane(0, 10, 10), plane(100, 20, 19)], 4);
     assert_eq!(refused(&other, &two, &two), Some(bytes));
     says(&bytes, &[1, 20, 19]);
     let fewer = layout(source.planes(), 2);

@@ -179,11 +179,7 @@ fn the_format_and_a_layout_have_the_bytes_of_the_plan() {
         let planes: Vec<_> = plan
             .plane_bytes()
             .map(|bytes| {
-                let plane = Plane {
-                    base,
-                    block_stride: bytes,
-                    block_bytes: bytes,
-                };
+                let plane = Plane::new(base, bytes, bytes);
                 base += bytes * plan.blocks() as u64;
                 plane
             })

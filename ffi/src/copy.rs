@@ -52,11 +52,8 @@ pub unsafe extern "C" fn kvb_layout_create(
         let mut list = Vec::new();
         let enough = list.try_reserve_exact(planes.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
-        list.extend(planes.iter().map(|plane| Plane {
-            base: plane.base,
-            block_stride: plane.block_stride,
-            block_bytes: plane.block_bytes,
-        }));
+        let plane = |it: &kvb_plane| Plane::new(it.base, it.block_stride, it.block_bytes);
+        list.extend(planes.iter().map(plane));
         let inner = BlockLayout::new(&list, blocks).map_err(refused::<LayoutError>)?;
         Ok(object::give(kvb_layout { inner }, out)?)
     };

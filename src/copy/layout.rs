@@ -4,215 +4,18 @@
 //! is a base, the distance from block to block, and the bytes of a block in it. Addresses are whatever the engine's own mover takes:
 //! device pointers, offsets into a registered region.
 //!
-//! Invariant: each plane's blocks lie one behind the other, and neither an address nor a sum of sizes overflows 64 bits.
+//! Invariant: each plane's blocks lie one behind the other, no byte is in two planes, a tile fills its block, and neither an address nor
+//! a sum of sizes overflows 64 bits.
 
 use alloc::vec::Vec;
-use core::error::Error;
-use core::fmt;
 
+use super::layout_error::{LayoutError, Misaligned, OutsideMemory, PlaneField};
+use super::memory::MemoryId;
+use super::overlap::touch;
+use super::plane::Plane;
+use super::runs::RunsError;
+use super::tile::Inner;
 use crate::block::{BlockId, MAX_BLOCKS};
-
-/// A part of every block, at regular distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plane {
-    /// Address of block 0.
-    pub base: u64,
-    /// Bytes from a block to the next.
-    pub block_stride: u64,
-    /// Bytes of a block.
-    pub block_bytes: u64,
-}
-
-impl Plane {
-    /// Address of a block that the plane was checked for.
-    fn address(&self, block: BlockId) -> u64 {
-        self.base + u64::from(block.get()) * self.block_stride
-    }
-
-    /// Whether nothing is between a block and the next.
-    const fn is_dense(&self) -> bool {
-        self.block_stride == self.block_bytes
-    }
-
-    fn joins(&self, block: BlockId, next: BlockId) -> bool {
-        self.is_dense() && block.get().checked_add(1) == Some(next.get())
-    }
-
-    /// The address behind the last of `blocks`.
-    fn end(&self, blocks: u64) -> Option<u64> {
-        let last = (blocks - 1).checked_mul(self.block_stride)?;
-        self.base.checked_add(last)?.checked_add(self.block_bytes)
-    }
-}
-
-/// Why there is no such layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LayoutError {
-    /// No plane.
-    NoPlanes,
-    /// No block.
-    NoBlocks,
-    /// More blocks than ids.
-    TooManyBlocks {
-        /// Blocks asked for.
-        asked: usize,
-        /// [`MAX_BLOCKS`].
-        max: usize,
-    },
-    /// A block has no bytes in a plane.
-    NoBytes {
-        /// Which plane.
-        plane: usize,
-    },
-    /// The blocks of a plane overlap.
-    Overlap {
-        /// Which plane.
-        plane: usize,
-        /// Bytes from a block to the next.
-        stride: u64,
-        /// Bytes of a block, which are more.
-        bytes: u64,
-    },
-    /// An address, or the bytes of all planes up to this one, overflow 64 bits.
-    Overflow {
-        /// Which plane.
-        plane: usize,
-    },
-    /// The host's allocator had no memory for the list of planes.
-    OutOfMemory,
-}
-
-impl fmt::Display for LayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::NoPlanes => f.write_str("a layout needs at least one plane"),
-            Self::NoBlocks => f.write_str("a layout needs at least one block"),
-            Self::TooManyBlocks { asked, max } => {
-                write!(f, "{asked} blocks are more than the {max} ids of a shard")
-            }
-            Self::NoBytes { plane } => write!(f, "plane {plane}: a block has no bytes"),
-            Self::Overlap {
-                plane,
-                stride,
-                bytes,
-            } => write!(
-                f,
-                "plane {plane}: blocks of {bytes} bytes overlap at a stride of {stride}"
-            ),
-            Self::Overflow { plane } => write!(f, "plane {plane}: sizes overflow 64 bits"),
-            Self::OutOfMemory => f.write_str("no memory for the list of planes"),
-        }
-    }
-}
-impl Error for LayoutError {}
-
-/// Why there are no such addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RunsError {
-    /// The layout has fewer planes.
-    NoSuchPlane {
-        /// The plane asked for.
-        plane: usize,
-        /// Planes of the layout.
-        planes: usize,
-    },
-    /// The layout has fewer blocks.
-    OutOfRange {
-        /// The block.
-        block: BlockId,
-        /// Ids below this exist.
-        blocks: usize,
-    },
-    /// Not as many destinations as sources.
-    LengthMismatch {
-        /// Blocks to copy.
-        sources: usize,
-        /// Blocks to copy to.
-        destinations: usize,
-    },
-    /// The two layouts have not as many planes.
-    PlaneCount {
-        /// Planes of the source.
-        source: usize,
-        /// Planes of the destination.
-        destination: usize,
-    },
-    /// A block has not as many bytes in both.
-    PlaneBytes {
-        /// The first such plane.
-        plane: usize,
-        /// Bytes of a block in the source.
-        source: u64,
-        /// Bytes of a block in the destination.
-        destination: u64,
-    },
-}
-
-impl fmt::Display for RunsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::NoSuchPlane { plane, planes } => {
-                write!(f, "plane {plane} is not one of {planes}")
-            }
-            Self::OutOfRange { block, blocks } => {
-                write!(f, "block {block} is not one of {blocks}")
-            }
-            Self::LengthMismatch {
-                sources,
-                destinations,
-            } => write!(f, "{sources} blocks for {destinations} destinations"),
-            Self::PlaneCount {
-                source,
-                destination,
-            } => write!(f, "{source} planes for {destination} in the destination"),
-            Self::PlaneBytes {
-                plane,
-                source,
-                destination,
-            } => write!(
-                f,
-                "plane {plane}: blocks of {source} bytes for {destination} in the destination"
-            ),
-        }
-    }
-}
-impl Error for RunsError {}
-
-/// Bytes of one plane that lie together, and belong together in the list of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Run {
-    /// In which plane.
-    pub plane: usize,
-    /// Where it begins.
-    pub address: u64,
-    /// How long it is.
-    pub bytes: u64,
-    /// The place of its first block in the list given.
-    pub first: usize,
-    /// Blocks of it.
-    pub blocks: usize,
-}
-
-/// Bytes of one plane that lie together on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PairRun {
-    /// In which plane.
-    pub plane: usize,
-    /// From where.
-    pub source: u64,
-    /// To where.
-    pub destination: u64,
-    /// How many.
-    pub bytes: u64,
-    /// The place of its first block in the lists given.
-    pub first: usize,
-    /// Blocks of it.
-    pub blocks: usize,
-}
 
 /// Where the blocks of a shard are: a part in each of its planes.
 ///
@@ -220,7 +23,7 @@ pub struct PairRun {
 /// # use kvblock::{BlockId, BlockLayout, Plane};
 /// // Two layers with K and V interleaved, and 2 MiB a block and layer.
 /// const BYTES: u64 = 2 << 20;
-/// let layer = |base| Plane { base, block_stride: BYTES, block_bytes: BYTES };
+/// let layer = |base| Plane::new(base, BYTES, BYTES);
 /// let layout = BlockLayout::new(&[layer(0), layer(1 << 40)], 4096)?;
 /// assert_eq!(layout.block_bytes(), 2 * BYTES);
 ///
@@ -233,19 +36,29 @@ pub struct PairRun {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLayout {
+    memory: MemoryId,
     planes: Vec<Plane>,
     blocks: usize,
     block_bytes: u64,
 }
 
 impl BlockLayout {
-    /// A layout of `blocks` blocks. Planes may lie between one another; that they do not overlap is the caller's to know.
+    /// A layout of `blocks` blocks in memory 0. Planes may lie between one another, but have no byte in common.
     ///
     /// # Errors
-    /// [`LayoutError`] names the first plane that is none. The stride of a single block says nothing.
+    /// [`LayoutError`] names the first plane that is none, or the first two that overlap. The stride of a single block says nothing.
     ///
-    /// Allocates.
+    /// O(planes² log(stride)) at most; O(planes²) if no plane begins before another ends. Allocates the list of planes.
     pub fn new(planes: &[Plane], blocks: usize) -> Result<Self, LayoutError> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(planes.len())
+            .map_err(|_| LayoutError::OutOfMemory)?;
+        list.extend_from_slice(planes);
+        Self::of(list, blocks)
+    }
+
+    /// A layout of these planes.
+    pub(super) fn of(planes: Vec<Plane>, blocks: usize) -> Result<Self, LayoutError> {
         if planes.is_empty() {
             return Err(LayoutError::NoPlanes);
         }
@@ -259,36 +72,59 @@ impl BlockLayout {
             });
         }
         let (count, mut block_bytes) = (blocks as u64, 0_u64);
-        for (plane, part) in planes.iter().enumerate() {
-            let &Plane {
-                block_stride: stride,
-                block_bytes: bytes,
-                ..
-            } = part;
-            if bytes == 0 {
-                return Err(LayoutError::NoBytes { plane });
-            }
-            if blocks > 1 && stride < bytes {
-                return Err(LayoutError::Overlap {
-                    plane,
-                    stride,
-                    bytes,
-                });
-            }
-            let overflow = LayoutError::Overflow { plane };
-            part.end(count).ok_or(overflow)?;
-            block_bytes = block_bytes.checked_add(bytes).ok_or(overflow)?;
+        for (at, plane) in planes.iter().enumerate() {
+            check_plane(at, plane, count)?;
+            let overflow = LayoutError::Overflow { plane: at };
+            block_bytes = block_bytes.checked_add(plane.block_bytes).ok_or(overflow)?;
             block_bytes.checked_mul(count).ok_or(overflow)?;
         }
-        let mut list = Vec::new();
-        list.try_reserve_exact(planes.len())
-            .map_err(|_| LayoutError::OutOfMemory)?;
-        list.extend_from_slice(planes);
+        for (first, plane) in planes.iter().enumerate() {
+            let ranges = plane.ranges(count);
+            let mut behind = planes.iter().enumerate().skip(first + 1);
+            if let Some((second, _)) = behind.find(|(_, it)| touch(&ranges, &it.ranges(count))) {
+                return Err(LayoutError::PlanesOverlap { first, second });
+            }
+        }
         Ok(Self {
-            planes: list,
+            memory: MemoryId::default(),
+            planes,
             blocks,
             block_bytes,
         })
+    }
+
+    /// The same layout in another memory.
+    #[must_use]
+    pub fn in_memory(self, memory: MemoryId) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The same layout with more planes: scales that lie beside the data, say.
+    ///
+    /// # Errors
+    /// As of [`new`](Self::new); the planes added are counted behind those there are.
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_planes(self, planes: &[Plane]) -> Result<Self, LayoutError> {
+        let mut list = self.planes;
+        list.try_reserve(planes.len())
+            .map_err(|_| LayoutError::OutOfMemory)?;
+        list.extend_from_slice(planes);
+        Ok(Self::of(list, self.blocks)?.in_memory(self.memory))
+    }
+
+    /// A copy; `None` if there is no memory for it.
+    pub(super) fn try_clone(&self) -> Option<Self> {
+        let mut planes = Vec::new();
+        planes.try_reserve_exact(self.planes.len()).ok()?;
+        planes.extend_from_slice(&self.planes);
+        Some(Self { planes, ..*self })
+    }
+
+    /// In which memory it is.
+    #[must_use]
+    pub const fn memory(&self) -> MemoryId {
+        self.memory
     }
 
     /// The planes.
@@ -328,32 +164,84 @@ impl BlockLayout {
         Ok(part.address(block))
     }
 
-    /// The bytes of a list of blocks, plane by plane and in the order of the list. Neighbours in the list that are neighbours in a
-    /// plane without gaps are one run of it.
+    /// Whether every plane is within the `bytes` bytes at `base`.
     ///
     /// # Errors
-    /// [`RunsError::OutOfRange`] names the first block that does not exist.
+    /// [`OutsideMemory`] names the first plane that is not, and all four ends.
     ///
-    /// One look at the list, and one for each plane. No allocation.
-    pub fn runs<'a>(
-        &'a self,
-        blocks: &'a [BlockId],
-    ) -> Result<impl Iterator<Item = Run> + Clone + 'a, RunsError> {
-        self.check(blocks)?;
-        let of_plane = move |(plane, part): (usize, &'a Plane)| {
-            let joins = |at: usize| part.joins(blocks[at - 1], blocks[at]);
-            stretches(blocks.len(), joins).map(move |(first, count)| Run {
+    /// O(planes), no allocation.
+    pub fn check_within(&self, base: u64, bytes: u64) -> Result<(), OutsideMemory> {
+        // The last byte that a plane can have has an address behind it, so nothing is lost here.
+        let memory_end = base.saturating_add(bytes);
+        let outside = |(plane, part): (usize, &Plane)| {
+            let (start, end) = (part.base, self.end(part));
+            (start < base || end > memory_end).then_some(OutsideMemory {
                 plane,
-                address: part.address(blocks[first]),
-                bytes: count as u64 * part.block_bytes,
-                first,
-                blocks: count,
+                start,
+                end,
+                memory_start: base,
+                memory_end,
             })
         };
-        Ok(self.planes.iter().enumerate().flat_map(of_plane))
+        match self.planes.iter().enumerate().find_map(outside) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
-    fn check(&self, blocks: &[BlockId]) -> Result<(), RunsError> {
+    /// Whether every address of a block, every size of a block, and every head's vector in it, is a multiple of `alignment`. The stride of
+    /// a single block says nothing. Nothing is a multiple of 0.
+    ///
+    /// # Errors
+    /// [`Misaligned`] names the first plane and number that is not.
+    ///
+    /// O(planes), no allocation.
+    pub fn check_alignment(&self, alignment: u64) -> Result<(), Misaligned> {
+        for (plane, part) in self.planes.iter().enumerate() {
+            let numbers = [
+                (PlaneField::Base, Some(part.base)),
+                (
+                    PlaneField::BlockStride,
+                    (self.blocks > 1).then_some(part.block_stride),
+                ),
+                (PlaneField::BlockBytes, Some(part.block_bytes)),
+                (
+                    PlaneField::HeadBytes,
+                    match part.inner {
+                        Inner::Tile(tile) => Some(tile.head_bytes.into()),
+                        Inner::Opaque => None,
+                    },
+                ),
+            ];
+            for (field, value) in numbers {
+                let Some(value) = value else { continue };
+                if value.checked_rem(alignment) != Some(0) {
+                    return Err(Misaligned {
+                        plane,
+                        field,
+                        value,
+                        alignment,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Addresses of the first byte of a plane, and of what is behind its last one.
+    pub(super) fn ends(&self, plane: usize) -> (u64, u64) {
+        let none = (u64::MAX, u64::MAX);
+        let plane = self.planes.get(plane);
+        plane.map_or(none, |plane| (plane.base, self.end(plane)))
+    }
+
+    /// The address behind the last byte of a plane of this layout.
+    fn end(&self, plane: &Plane) -> u64 {
+        // It was found not to overflow.
+        plane.end(self.blocks as u64).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn check(&self, blocks: &[BlockId]) -> Result<(), RunsError> {
         match blocks.iter().find(|block| block.index() >= self.blocks) {
             Some(&block) => Err(RunsError::OutOfRange {
                 block,
@@ -363,78 +251,43 @@ impl BlockLayout {
         }
     }
 
-    /// Whether a block has the same parts in both.
-    fn check_same_parts(&self, destination: &Self) -> Result<(), RunsError> {
-        if self.planes.len() != destination.planes.len() {
-            return Err(RunsError::PlaneCount {
-                source: self.planes.len(),
-                destination: destination.planes.len(),
-            });
-        }
-        let bytes = |layout: &Self, plane: usize| layout.planes[plane].block_bytes;
-        match (0..self.planes.len()).find(|&at| bytes(self, at) != bytes(destination, at)) {
-            Some(plane) => Err(RunsError::PlaneBytes {
-                plane,
-                source: bytes(self, plane),
-                destination: bytes(destination, plane),
-            }),
-            None => Ok(()),
-        }
+    /// The first plane of this layout and the first of the other that have a byte in common.
+    pub(super) fn planes_that_touch(&self, other: &Self) -> Option<(usize, usize)> {
+        let (ours, theirs) = (self.blocks as u64, other.blocks as u64);
+        let meets = |(at, plane): (usize, &Plane)| {
+            let ranges = plane.ranges(ours);
+            let mut planes = other.planes.iter();
+            let with = planes.position(|it| touch(&ranges, &it.ranges(theirs)))?;
+            Some((at, with))
+        };
+        self.planes.iter().enumerate().find_map(meets)
     }
 }
 
-/// What has to be copied so that each of `destinations` gets the bytes of the block at the same place of `sources`: plane by plane, in
-/// the order of the lists. Neighbours in the lists that are neighbours in memory on both sides are one run.
-///
-/// Whether a copy of one run may come before that of another is not looked at: nothing says here that no destination is a source, or
-/// that each is there once.
-///
-/// # Errors
-/// [`RunsError::LengthMismatch`], [`RunsError::PlaneCount`], [`RunsError::PlaneBytes`], [`RunsError::OutOfRange`] (sources first).
-///
-/// One look at the lists, and one for each plane. No allocation.
-pub fn pair_runs<'a>(
-    source: &'a BlockLayout,
-    sources: &'a [BlockId],
-    destination: &'a BlockLayout,
-    destinations: &'a [BlockId],
-) -> Result<impl Iterator<Item = PairRun> + Clone + 'a, RunsError> {
-    if sources.len() != destinations.len() {
-        return Err(RunsError::LengthMismatch {
-            sources: sources.len(),
-            destinations: destinations.len(),
+/// Whether a plane of `blocks` blocks is one.
+fn check_plane(at: usize, plane: &Plane, blocks: u64) -> Result<(), LayoutError> {
+    let (stride, bytes) = (plane.block_stride, plane.block_bytes);
+    if bytes == 0 {
+        return Err(LayoutError::NoBytes { plane: at });
+    }
+    if blocks > 1 && stride < bytes {
+        return Err(LayoutError::Overlap {
+            plane: at,
+            stride,
+            bytes,
         });
     }
-    source.check_same_parts(destination)?;
-    source.check(sources)?;
-    destination.check(destinations)?;
-    let of_plane = move |(plane, (from, to)): (usize, (&'a Plane, &'a Plane))| {
-        let joins = |at: usize| {
-            from.joins(sources[at - 1], sources[at])
-                && to.joins(destinations[at - 1], destinations[at])
-        };
-        stretches(sources.len(), joins).map(move |(first, count)| PairRun {
-            plane,
-            source: from.address(sources[first]),
-            destination: to.address(destinations[first]),
-            bytes: count as u64 * from.block_bytes,
-            first,
-            blocks: count,
-        })
-    };
-    let planes = source.planes.iter().zip(&destination.planes);
-    Ok(planes.enumerate().flat_map(of_plane))
-}
-
-/// The stretches of a list of `len`, as first place and length, in which each place but the first `joins` the one before it.
-fn stretches(
-    len: usize,
-    joins: impl Fn(usize) -> bool + Clone,
-) -> impl Iterator<Item = (usize, usize)> + Clone {
-    let stretch = move |first: usize| {
-        let joined = (first + 1..len).take_while(|&at| joins(at)).count();
-        (first < len).then_some((first, 1 + joined))
-    };
-    let after = stretch.clone();
-    core::iter::successors(stretch(0), move |&(first, count)| after(first + count))
+    let overflow = LayoutError::Overflow { plane: at };
+    if let Inner::Tile(tile) = plane.inner {
+        let inside = tile.bytes().ok_or(overflow)?;
+        if inside != bytes {
+            return Err(LayoutError::TileBytes {
+                plane: at,
+                block: bytes,
+                tile: inside,
+            });
+        }
+    }
+    plane.end(blocks).ok_or(overflow)?;
+    Ok(())
 }

@@ -288,11 +288,7 @@ mod tests {
     #[test]
     fn where_the_bytes_are_is_each_ends_own_matter() {
         let layout = |base, block_stride| {
-            let plane = Plane {
-                base,
-                block_stride,
-                block_bytes: 32,
-            };
+            let plane = Plane::new(base, block_stride, 32);
             BlockLayout::new(&[plane], 4).unwrap()
         };
         let of =
