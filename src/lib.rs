@@ -88,6 +88,9 @@ struct ReadmeExample;
 mod array;
 mod block;
 mod copy;
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code)]
+pub mod cuda;
 mod error;
 mod event;
 mod fleet;

@@ -235,6 +235,30 @@ impl BlockLayout {
         plane.map_or(none, |plane| (plane.base, self.end(plane)))
     }
 
+    /// From where to where each plane's blocks are, with what lies between them.
+    #[must_use]
+    pub fn extents(&self) -> impl ExactSizeIterator<Item = (u64, u64)> {
+        self.planes
+            .iter()
+            .map(|plane| (plane.base, self.end(plane)))
+    }
+
+    /// The same blocks, `by` bytes further on: a layout of offsets becomes one of addresses.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`]. [`LayoutError::OutOfMemory`].
+    ///
+    /// O(planes). Allocates.
+    pub fn moved(&self, by: u64) -> Result<Self, LayoutError> {
+        let mut moved = self.try_clone().ok_or(LayoutError::OutOfMemory)?;
+        for (at, plane) in moved.planes.iter_mut().enumerate() {
+            let overflow = LayoutError::Overflow { plane: at };
+            plane.base = plane.base.checked_add(by).ok_or(overflow)?;
+            plane.end(self.blocks as u64).ok_or(overflow)?;
+        }
+        Ok(moved)
+    }
+
     /// The address behind the last byte of a plane of this layout.
     fn end(&self, plane: &Plane) -> u64 {
         // It was found not to overflow.

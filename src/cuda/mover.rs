@@ -1,0 +1,497 @@
+//! Executes plans on a device.
+
+use alloc::vec::Vec;
+use core::ffi::c_void;
+use core::fmt;
+
+use super::config::MoverConfig;
+use super::device::{CudaDevice, Current};
+use super::error::CudaError;
+use super::host_pool::HostPool;
+use super::kernels::{Launch, Pair};
+use super::lists::{Lists, Place};
+use super::memories::{Memories, Pool};
+use super::memory::DevicePool;
+use super::path::{HostSide, Path, Paths};
+use super::prepared::Prepared;
+use super::report::Report;
+use super::staging::Staging;
+use super::stream::CudaStream;
+use super::timeline::CudaTimeline;
+use crate::block::BlockId;
+use crate::copy::{CopyPlan, CopyRoute, FenceTable, Mover, TimelineId};
+use crate::error::OutOfMemory;
+use crate::pool::Fence;
+
+/// Executes plans on a stream: on the device by a kernel, between device and host through a staging ring.
+///
+/// Plans are executed in the order in which they are given. Each waits, on the device, for what a [`FenceTable`] says that its blocks wait
+/// for: other movers, and the engine's own kernels if it [tells](FenceTable::record_blocks) the table of them. The host never waits, but
+/// where this is said.
+///
+/// Whatever a plan may still touch stays: a mover keeps the memories that it was told of, and its lists until their fence has passed.
+/// Dropping it blocks until its stream is done.
+///
+/// Nothing here breaks off a capture that another thread has begun. In a capture of the mover's own stream use a
+/// [`PairList`](super::PairList).
+pub struct CudaMover {
+    timeline: CudaTimeline,
+    /// Timelines that blocks may have been used on.
+    followed: Vec<CudaTimeline>,
+    memories: Memories,
+    paths: Paths,
+    lists: Lists,
+    report: Report,
+    staging: Option<Staging>,
+    thread_blocks: u32,
+    /// Pairs in the order of the host's blocks.
+    sorted: Vec<(BlockId, BlockId)>,
+}
+
+impl CudaMover {
+    /// A mover whose plans go into a stream.
+    ///
+    /// # Errors
+    /// [`CudaError::Config`], [`CudaError::Fence`]: the table has as many timelines as it can. [`CudaError::OutOfDeviceMemory`],
+    /// [`CudaError::OutOfHostMemory`], [`CudaError::OutOfMemory`], [`CudaError::Driver`], [`CudaError::Poisoned`].
+    pub fn new(
+        stream: &CudaStream,
+        fences: &mut FenceTable,
+        config: &MoverConfig,
+    ) -> Result<Self, CudaError> {
+        if config.pairs == 0 || u32::try_from(config.pairs).is_err() {
+            return Err(CudaError::Config {
+                field: "pairs",
+                value: config.pairs as u64,
+            });
+        }
+        let device = stream.device();
+        let current = device.enter()?;
+        if stream.is_capturing(&current)? {
+            return Err(CudaError::Capturing);
+        }
+        let lists = Lists::new(&current, config.pairs)?;
+        let staging = Staging::new(device, config)?;
+        let report = Report::new(&current, stream)?;
+        let timeline =
+            CudaTimeline::new(stream, fences).map_err(|error| stream.settle(&current, error))?;
+        Ok(Self {
+            timeline,
+            followed: Vec::new(),
+            memories: Memories::default(),
+            paths: Paths::default(),
+            lists,
+            report,
+            staging,
+            thread_blocks: config.thread_blocks,
+            sorted: Vec::new(),
+        })
+    }
+
+    /// Makes a memory of the device known. The mover keeps it.
+    ///
+    /// # Errors
+    /// [`CudaError::MemoryInUse`], [`CudaError::OtherDevice`], [`CudaError::OutOfMemory`].
+    pub fn add_device(&mut self, pool: &DevicePool) -> Result<(), CudaError> {
+        let device = self.timeline.device();
+        self.memories.add(device, Pool::Device(pool.clone()))
+    }
+
+    /// Makes a memory of the host known. The mover keeps it.
+    ///
+    /// # Errors
+    /// As of [`add_device`](Self::add_device).
+    pub fn add_host(&mut self, pool: &HostPool) -> Result<(), CudaError> {
+        let device = self.timeline.device();
+        self.memories.add(device, Pool::Host(pool.clone()))
+    }
+
+    /// Plans can wait for fences of this timeline: of the engine's kernels, or of another mover.
+    ///
+    /// # Errors
+    /// [`CudaError::OtherDevice`], [`CudaError::OutOfMemory`].
+    pub fn follow(&mut self, timeline: &CudaTimeline) -> Result<(), CudaError> {
+        if !timeline.device().is(self.timeline.device()) {
+            return Err(CudaError::OtherDevice);
+        }
+        if self
+            .followed
+            .iter()
+            .any(|known| known.id() == timeline.id())
+        {
+            return Ok(());
+        }
+        self.followed.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.followed.push(timeline.clone());
+        Ok(())
+    }
+
+    /// Its own timeline, for others to follow.
+    #[must_use]
+    pub const fn own_timeline(&self) -> &CudaTimeline {
+        &self.timeline
+    }
+
+    /// Makes ready for the plans of a route, which the first of them would do otherwise: it writes the tables that the kernels read.
+    ///
+    /// # Errors
+    /// What is wrong with the route here: [`CudaError::UnknownMemory`], [`CudaError::OutsideMemory`], [`CudaError::NoSuchRoute`],
+    /// [`CudaError::NotBlockFirst`], [`CudaError::StagingTooSmall`], [`CudaError::BlockTooLarge`]; [`CudaError::Capturing`]; and as of [`new`](Self::new).
+    pub fn prepare(&mut self, route: &CopyRoute) -> Result<(), CudaError> {
+        let device = self.timeline.device().clone();
+        let current = device.enter()?;
+        self.prepare_in(&current, route).map(drop)
+    }
+
+    /// Returns the place of the route's path.
+    pub(super) fn prepare_in(
+        &mut self,
+        current: &Current<'_>,
+        route: &CopyRoute,
+    ) -> Result<usize, CudaError> {
+        if let Some(at) = self.paths.find(route) {
+            return Ok(at);
+        }
+        let stream = self.timeline.stream();
+        if stream.is_capturing(current)? {
+            return Err(CudaError::Capturing);
+        }
+        self.paths.make_room()?;
+        let path = Path::new(
+            current,
+            stream,
+            route,
+            &self.memories,
+            self.staging.as_ref(),
+        )?;
+        Ok(self.paths.add(path))
+    }
+
+    pub(super) fn path(&self, at: usize) -> &Path {
+        self.paths.at(at)
+    }
+
+    pub(super) const fn stream(&self) -> &CudaStream {
+        self.timeline.stream()
+    }
+
+    /// Puts one launch for each group of planes into the stream: `count` pairs, known here or only on the device.
+    pub(super) fn launch(
+        &self,
+        current: &Current<'_>,
+        prepared: &Prepared,
+        list: &DeviceList,
+        report: &Report,
+    ) -> Result<(), CudaError> {
+        let device = current.device();
+        let Some(kernels) = device.kernels() else {
+            return Ok(());
+        };
+        for group in &prepared.groups {
+            let units = u64::from(list.capacity) * u64::from(group.chunks);
+            let most = match self.thread_blocks {
+                0 => kernels.resident(group.kind, group.width),
+                cap => cap.min(kernels.resident(group.kind, group.width)),
+            };
+            kernels.launch(
+                current,
+                self.stream(),
+                &Launch {
+                    kind: group.kind,
+                    width: group.width,
+                    planes: group.planes,
+                    plane_count: group.plane_count,
+                    chunks: group.chunks,
+                    source_blocks: prepared.source_blocks,
+                    destination_blocks: prepared.destination_blocks,
+                    pairs: list.pairs,
+                    count: list.count,
+                    capacity: list.capacity,
+                    report: report.address(),
+                    grid: u32::try_from(units).unwrap_or(u32::MAX).min(most).max(1),
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Puts a plan into the streams.
+    fn enqueue(
+        &mut self,
+        current: &Current<'_>,
+        path: usize,
+        plan: &CopyPlan,
+        place: Place,
+    ) -> Result<(), CudaError> {
+        match self.paths.at(path) {
+            Path::OnDevice(_) => self.enqueue_on_device(current, path, plan, place),
+            Path::Staged { host, .. } => self.enqueue_staged(current, path, *host, plan, place),
+        }
+    }
+
+    fn enqueue_on_device(
+        &mut self,
+        current: &Current<'_>,
+        path: usize,
+        plan: &CopyPlan,
+        place: Place,
+    ) -> Result<(), CudaError> {
+        let mut first = 0;
+        for (count, wave) in plan.waves().enumerate() {
+            self.lists.write(place, count, first, wave.iter().map(pair));
+            first += wave.len();
+        }
+        self.lists.send(current, self.timeline.stream(), place)?;
+        self.launch_waves(current, path, plan, place)
+    }
+
+    fn enqueue_staged(
+        &mut self,
+        current: &Current<'_>,
+        path: usize,
+        host: HostSide,
+        plan: &CopyPlan,
+        place: Place,
+    ) -> Result<(), CudaError> {
+        // Between two memories the order of pairs is free.
+        self.sorted.clear();
+        self.sorted
+            .try_reserve(plan.pairs())
+            .map_err(|_| OutOfMemory)?;
+        self.sorted.extend_from_slice(plan.as_slice());
+        host.sort(&mut self.sorted);
+        for (count, batch) in self.sorted.chunks(host.slot_blocks).enumerate() {
+            self.lists
+                .write(place, count, count * host.slot_blocks, host.pairs(batch));
+        }
+        let stream = self.timeline.stream();
+        self.lists.send(current, stream, place)?;
+        let Some(staging) = &mut self.staging else {
+            return Ok(());
+        };
+        if !host.to_host {
+            staging.transfers_after(current, stream)?;
+        }
+        let mut last = 0;
+        for count in 0..self.sorted.len().div_ceil(host.slot_blocks) {
+            last = self.staging.as_mut().map_or(0, Staging::take_slot);
+            self.send_batch(current, path, place, (count, last))?;
+        }
+        match &self.staging {
+            Some(staging) if host.to_host => {
+                staging.kernel_waits(current, self.timeline.stream(), last)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn launch_waves(
+        &self,
+        current: &Current<'_>,
+        path: usize,
+        plan: &CopyPlan,
+        place: Place,
+    ) -> Result<(), CudaError> {
+        let Path::OnDevice(prepared) = self.paths.at(path) else {
+            return Ok(());
+        };
+        let mut first = 0;
+        for (count, wave) in plan.waves().enumerate() {
+            let list = DeviceList::of(&self.lists, place, (count, first), wave.len());
+            self.launch(current, prepared, &list, &self.report)?;
+            first += wave.len();
+        }
+        Ok(())
+    }
+
+    /// Puts what fits into a slot into the streams, the kernel before the transfer or after it.
+    fn send_batch(
+        &self,
+        current: &Current<'_>,
+        path: usize,
+        place: Place,
+        (count, slot): (usize, usize),
+    ) -> Result<(), CudaError> {
+        let (Path::Staged { prepared, host }, Some(staging)) = (self.paths.at(path), &self.staging)
+        else {
+            return Ok(());
+        };
+        let first = count * host.slot_blocks;
+        let batch = self
+            .sorted
+            .chunks(host.slot_blocks)
+            .nth(count)
+            .unwrap_or(&[]);
+        let list = DeviceList::of(&self.lists, place, (count, first), batch.len());
+        let stream = self.stream();
+        if host.to_host {
+            staging.kernel_waits(current, stream, slot)?;
+            self.launch(current, &prepared[slot], &list, &self.report)?;
+            staging.used(current, stream, slot)?;
+            staging.transfer_waits(current, slot)?;
+            self.transfer(current, staging, host, batch, slot)?;
+            staging.transferred(current, slot)
+        } else {
+            staging.transfer_waits(current, slot)?;
+            self.transfer(current, staging, host, batch, slot)?;
+            staging.transferred(current, slot)?;
+            staging.kernel_waits(current, stream, slot)?;
+            self.launch(current, &prepared[slot], &list, &self.report)?;
+            staging.used(current, stream, slot)
+        }
+    }
+
+    /// Puts the transfers between a slot and the host into the ring's stream.
+    fn transfer(
+        &self,
+        current: &Current<'_>,
+        staging: &Staging,
+        host: &HostSide,
+        batch: &[(BlockId, BlockId)],
+        slot: usize,
+    ) -> Result<(), CudaError> {
+        let base = staging.base(slot, host.start);
+        for piece in host.transfers(batch) {
+            let on_device = base + piece.offset;
+            let on_host = piece.address as *mut c_void;
+            let too_large = CudaError::BlockTooLarge { bytes: piece.bytes };
+            let bytes = usize::try_from(piece.bytes).map_err(|_| too_large)?;
+            let transfers = staging.transfers();
+            if host.to_host {
+                // SAFETY: the plan's blocks are within the host memory, which is pinned and kept here, and within the slot.
+                unsafe { transfers.copy_to_host(current, on_host, on_device, bytes) }?;
+            } else {
+                // SAFETY: as above.
+                unsafe { transfers.copy_to_device(current, on_device, on_host, bytes) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Some of a plan may be under way: waits for it, so that nothing of it is any more when the error is told.
+    fn settle(&self, current: &Current<'_>, error: CudaError) -> CudaError {
+        match self.finish(current) {
+            Ok(()) => error,
+            Err(poisoned) => poisoned,
+        }
+    }
+
+    /// Blocks until its streams are done. If that cannot be known the device is not used any more.
+    fn finish(&self, current: &Current<'_>) -> Result<(), CudaError> {
+        self.stream().finish_surely(current)?;
+        match &self.staging {
+            Some(staging) => staging.transfers().finish_surely(current),
+            None => Ok(()),
+        }
+    }
+
+    /// The path of a route that was prepared.
+    pub(super) fn find(&self, route: &CopyRoute) -> Option<&Path> {
+        self.paths.find(route).map(|at| self.paths.at(at))
+    }
+
+    fn device(&self) -> &CudaDevice {
+        self.timeline.device()
+    }
+}
+
+impl Mover for CudaMover {
+    type Error = CudaError;
+
+    fn timeline(&self) -> TimelineId {
+        self.timeline.id()
+    }
+
+    /// Puts the copies of a plan into the stream.
+    ///
+    /// # Errors
+    /// What [`prepare`](CudaMover::prepare) answers. [`CudaError::Capturing`]; [`CudaError::TooManyPairs`]; [`CudaError::Busy`]: try again when
+    /// more is completed; [`CudaError::UnknownTimeline`]; [`CudaError::Fence`]: nothing has happened.
+    /// [`CudaError::Driver`]: it was broken off; nothing of it is under way any more (the call has waited), sources are as they were,
+    /// destinations may have anything in them. [`CudaError::Poisoned`].
+    ///
+    /// One transfer of the list, and a launch for each wave, or each slot of the staging ring, and width of access. No allocation in
+    /// steady state.
+    fn copy(&mut self, plan: &CopyPlan, fences: &mut FenceTable) -> Result<Fence, CudaError> {
+        let device = self.device().clone();
+        let current = device.enter()?;
+        if self.stream().is_capturing(&current)? {
+            return Err(CudaError::Capturing);
+        }
+        let waits = fences.waits_for(plan, self.timeline.id())?;
+        self.timeline.check_waits(&waits, &self.followed)?;
+        let path = self.prepare_in(&current, plan.route())?;
+        let counts = match self.paths.at(path) {
+            Path::OnDevice(_) => plan.waves().len(),
+            Path::Staged { host, .. } => plan.pairs().div_ceil(host.slot_blocks),
+        };
+        let place = match self.lists.find(counts, plan.pairs(), self.timeline.known()) {
+            // What has passed since it was last looked at is free, too.
+            Err(CudaError::Busy { .. }) => {
+                self.lists
+                    .find(counts, plan.pairs(), self.timeline.completed()?)?
+            }
+            found => found?,
+        };
+        self.timeline.wait_in(&current, &waits, &self.followed)?;
+        let sent = self.enqueue(&current, path, plan, place);
+        let fence = sent
+            .and_then(|()| self.timeline.mark_in(&current))
+            .map_err(|error| self.settle(&current, error))?;
+        self.lists.keep(place, fence);
+        // It was answered for the same plan above.
+        fences.record(plan, self.timeline.id(), fence)?;
+        Ok(fence)
+    }
+
+    fn completed(&mut self) -> Result<Fence, CudaError> {
+        self.timeline.completed()
+    }
+
+    fn wait(&mut self, fence: Fence) -> Result<(), CudaError> {
+        self.timeline.wait(fence)
+    }
+}
+
+impl Drop for CudaMover {
+    fn drop(&mut self) {
+        // If that fails the device is not used any more, and what it may still touch is not given back.
+        if let Ok(current) = self.device().enter() {
+            let _ = self.finish(&current);
+        }
+    }
+}
+
+impl fmt::Debug for CudaMover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaMover")
+            .field("timeline", &self.timeline)
+            .field("memories", &self.memories)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A list as a kernel finds it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeviceList {
+    pub(super) pairs: u64,
+    pub(super) count: u64,
+    pub(super) capacity: u32,
+}
+
+impl DeviceList {
+    fn of(lists: &Lists, place: Place, (count, first): (usize, usize), pairs: usize) -> Self {
+        Self {
+            pairs: lists.pairs(place, first),
+            count: lists.count(place, count),
+            capacity: u32::try_from(pairs).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+fn pair(&(source, destination): &(BlockId, BlockId)) -> Pair {
+    Pair {
+        source: source.get(),
+        destination: destination.get(),
+    }
+}

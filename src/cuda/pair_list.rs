@@ -1,0 +1,215 @@
+//! Pairs of blocks for captured graphs.
+
+use super::buffer::{DeviceBuffer, PinnedBuffer};
+use super::device::Current;
+use super::error::CudaError;
+use super::kernels::Pair;
+use super::mover::{CudaMover, DeviceList};
+use super::path::Path;
+use super::report::Report;
+use super::stream::CudaStream;
+use crate::copy::{CopyPlan, CopyRoute};
+use crate::pool::Fence;
+
+/// Bytes before the pairs: the count, and nothing.
+const HEAD: usize = 8;
+
+/// A list of pairs in memory that does not move, for copies inside a graph.
+///
+/// [`enqueue`](Self::enqueue) puts two nodes into a stream: one brings the list to the device, the other copies the blocks on it, as many as
+/// the list has then. Captured once, each replay copies what was [set](Self::set) before it.
+///
+/// A graph that has it must not be launched any more once it is dropped, which waits for what is under way.
+///
+/// A graph waits for nothing by itself. Whoever launches it sees to it that its stream waits for what a
+/// [`FenceTable`](crate::FenceTable) says, and [tells](crate::FenceTable::record) the table of the fence that is marked behind it.
+#[derive(Debug)]
+pub struct PairList {
+    route: CopyRoute,
+    capacity: u32,
+    host: PinnedBuffer,
+    device: DeviceBuffer,
+    report: Report,
+    /// The list is read until this has passed.
+    used_until: Fence,
+    stream: CudaStream,
+}
+
+impl PairList {
+    /// Room for `capacity` pairs of a route between memories of the device; empty.
+    ///
+    /// # Errors
+    /// [`CudaError::Config`], [`CudaError::NoSuchRoute`] for a route from or to the host, and what [`prepare`](CudaMover::prepare) answers.
+    pub fn new(
+        mover: &mut CudaMover,
+        route: &CopyRoute,
+        capacity: usize,
+    ) -> Result<Self, CudaError> {
+        let config = CudaError::Config {
+            field: "capacity",
+            value: capacity as u64,
+        };
+        let pairs = u32::try_from(capacity)
+            .ok()
+            .filter(|&pairs| pairs > 0)
+            .ok_or(config)?;
+        let device = mover.stream().device().clone();
+        let current = device.enter()?;
+        let path = mover.prepare_in(&current, route)?;
+        if !matches!(mover.path(path), Path::OnDevice(_)) {
+            return Err(CudaError::NoSuchRoute {
+                source: route.source().memory(),
+                destination: route.destination().memory(),
+            });
+        }
+        let bytes = (HEAD + capacity * size_of::<Pair>()) as u64;
+        let list = Self {
+            route: route.clone(),
+            capacity: pairs,
+            host: PinnedBuffer::new(&current, bytes)?,
+            device: DeviceBuffer::new(&current, bytes)?,
+            report: Report::new(&current, mover.stream())?,
+            used_until: Fence(0),
+            stream: mover.stream().clone(),
+        };
+        // SAFETY: the buffer has at least as many bytes, and nothing else knows it.
+        unsafe {
+            list.host
+                .address()
+                .cast::<u8>()
+                .write_bytes(0, list.host.bytes())
+        };
+        Ok(list)
+    }
+
+    /// What is copied from now on: a plan of the list's route, in one wave.
+    ///
+    /// # Errors
+    /// [`CudaError::OtherRoute`], [`CudaError::Waves`], [`CudaError::TooManyPairs`]; [`CudaError::ListInUse`]: the last replay may not have read it
+    /// yet. [`CudaError::Driver`], [`CudaError::Poisoned`]. The list is as it was.
+    pub fn set(&mut self, plan: &CopyPlan, mover: &CudaMover) -> Result<(), CudaError> {
+        self.check_mover(mover)?;
+        if !plan.route().is_same(&self.route) {
+            return Err(CudaError::OtherRoute);
+        }
+        let waves = plan.waves().len();
+        if waves > 1 {
+            return Err(CudaError::Waves { waves });
+        }
+        if plan.pairs() > self.capacity as usize {
+            return Err(CudaError::TooManyPairs {
+                pairs: plan.pairs(),
+                capacity: self.capacity as usize,
+            });
+        }
+        let completed = mover.own_timeline().completed()?;
+        if completed < self.used_until {
+            return Err(CudaError::ListInUse {
+                until: self.used_until,
+            });
+        }
+        let count = u32::try_from(plan.pairs()).unwrap_or(u32::MAX);
+        let head = self.host.address().cast::<u32>();
+        // SAFETY: the buffer begins with the count, and no copy from it is under way.
+        unsafe { head.write(count) };
+        let entries = head.cast::<u8>().as_ptr().wrapping_add(HEAD).cast::<Pair>();
+        for (at, &(source, destination)) in plan.as_slice().iter().enumerate() {
+            let pair = Pair {
+                source: source.get(),
+                destination: destination.get(),
+            };
+            // SAFETY: there are no more pairs than the buffer has room for.
+            unsafe { entries.wrapping_add(at).write(pair) };
+        }
+        Ok(())
+    }
+
+    /// Puts the two nodes into the mover's stream, captured or not.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`], [`CudaError::Poisoned`]. What a capture has then is for its owner to throw away.
+    pub fn enqueue(&mut self, mover: &CudaMover) -> Result<(), CudaError> {
+        self.check_mover(mover)?;
+        let device = mover.stream().device().clone();
+        let current = device.enter()?;
+        self.send(&current, mover)
+    }
+
+    fn send(&mut self, current: &Current<'_>, mover: &CudaMover) -> Result<(), CudaError> {
+        let Some(Path::OnDevice(prepared)) = mover.find(&self.route) else {
+            return Err(CudaError::OtherRoute);
+        };
+        let bytes = self.host.bytes();
+        let from = self.host.address().as_ptr().cast_const();
+        // SAFETY: both buffers have as many bytes, and the list is kept while a graph with this node is launched: its docs say so.
+        unsafe {
+            mover
+                .stream()
+                .copy_to_device(current, self.device.address(), from, bytes)
+        }?;
+        let list = DeviceList {
+            pairs: self.device.address() + HEAD as u64,
+            count: self.device.address(),
+            capacity: self.capacity,
+        };
+        mover.launch(current, prepared, &list, &self.report)
+    }
+
+    /// Marks the end of what was put into the mover's stream, a launched graph with this list, say. The list cannot be set before that fence
+    /// has passed.
+    ///
+    /// # Errors
+    /// As of [`CudaTimeline::mark`](super::CudaTimeline::mark).
+    pub fn mark(&mut self, mover: &CudaMover) -> Result<Fence, CudaError> {
+        self.check_mover(mover)?;
+        let fence = mover.own_timeline().mark()?;
+        self.used_until = fence;
+        Ok(fence)
+    }
+
+    /// Where the list is on the device: a 32-bit count, 4 bytes, then pairs of 32-bit ids. A kernel of the engine's can write it there, if it
+    /// comes between the two nodes.
+    #[must_use]
+    pub fn device_address(&self) -> u64 {
+        self.device.address()
+    }
+
+    /// Whether all lists since the last call could be copied. Blocks until the mover's stream is done.
+    ///
+    /// # Errors
+    /// [`CudaError::BadPair`], [`CudaError::BadCount`], [`CudaError::Driver`], [`CudaError::Poisoned`].
+    pub fn check(&self, mover: &CudaMover) -> Result<(), CudaError> {
+        self.check_mover(mover)?;
+        let device = mover.stream().device();
+        let current = device.enter()?;
+        match self.report.take(&current, mover.stream())? {
+            (_, Some(count)) => Err(CudaError::BadCount {
+                count,
+                capacity: self.capacity,
+            }),
+            (Some(pair), None) => Err(CudaError::BadPair {
+                pair: pair as usize,
+            }),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn check_mover(&self, mover: &CudaMover) -> Result<(), CudaError> {
+        if mover.stream().is(&self.stream) {
+            Ok(())
+        } else {
+            Err(CudaError::OtherMover)
+        }
+    }
+}
+
+impl Drop for PairList {
+    fn drop(&mut self) {
+        if let Ok(current) = self.stream.device().enter() {
+            // A capture is not waited for: what it has is not under way.
+            if self.stream.is_capturing(&current) != Ok(true) {
+                let _ = self.stream.finish_surely(&current);
+            }
+        }
+    }
+}
