@@ -1,0 +1,149 @@
+//! Results of driver calls, with the numbers and names of `cuda.h`.
+
+use core::ffi::{CStr, c_int};
+
+/// A `CUresult`.
+pub(crate) type Code = c_int;
+
+/// What the inside of a call answers.
+pub(crate) type Outcome<T = ()> = Result<T, Code>;
+
+pub(crate) const SUCCESS: Code = 0;
+pub(crate) const INVALID_VALUE: Code = 1;
+pub(crate) const OUT_OF_MEMORY: Code = 2;
+pub(crate) const NOT_INITIALIZED: Code = 3;
+pub(crate) const NO_DEVICE: Code = 100;
+pub(crate) const INVALID_DEVICE: Code = 101;
+pub(crate) const INVALID_IMAGE: Code = 200;
+pub(crate) const INVALID_CONTEXT: Code = 201;
+pub(crate) const INVALID_PTX: Code = 218;
+pub(crate) const UNSUPPORTED_PTX_VERSION: Code = 222;
+pub(crate) const INVALID_HANDLE: Code = 400;
+pub(crate) const NOT_FOUND: Code = 500;
+pub(crate) const NOT_READY: Code = 600;
+pub(crate) const ILLEGAL_ADDRESS: Code = 700;
+pub(crate) const LAUNCH_OUT_OF_RESOURCES: Code = 701;
+pub(crate) const LAUNCH_TIMEOUT: Code = 702;
+pub(crate) const HOST_MEMORY_ALREADY_REGISTERED: Code = 712;
+pub(crate) const HOST_MEMORY_NOT_REGISTERED: Code = 713;
+pub(crate) const MISALIGNED_ADDRESS: Code = 716;
+pub(crate) const ILLEGAL_INSTRUCTION: Code = 715;
+pub(crate) const LAUNCH_FAILED: Code = 719;
+pub(crate) const NOT_SUPPORTED: Code = 801;
+pub(crate) const STREAM_CAPTURE_UNSUPPORTED: Code = 900;
+pub(crate) const STREAM_CAPTURE_INVALIDATED: Code = 901;
+pub(crate) const STREAM_CAPTURE_MERGE: Code = 902;
+pub(crate) const STREAM_CAPTURE_UNMATCHED: Code = 903;
+pub(crate) const STREAM_CAPTURE_UNJOINED: Code = 904;
+pub(crate) const STREAM_CAPTURE_ISOLATION: Code = 905;
+pub(crate) const STREAM_CAPTURE_IMPLICIT: Code = 906;
+pub(crate) const CAPTURED_EVENT: Code = 907;
+pub(crate) const STREAM_CAPTURE_WRONG_THREAD: Code = 908;
+pub(crate) const ILLEGAL_STATE: Code = 401;
+pub(crate) const UNKNOWN: Code = 999;
+
+/// After these the context is of no more use: every later call returns the code again.
+pub(crate) fn is_sticky(code: Code) -> bool {
+    matches!(
+        code,
+        214 | 220 | ILLEGAL_ADDRESS | LAUNCH_TIMEOUT | 710 | 714..=719
+    )
+}
+
+/// The name of `code`, if there is one.
+pub(crate) fn name(code: Code) -> Option<&'static CStr> {
+    NAMES
+        .iter()
+        .find(|(number, _)| *number == code)
+        .map(|(_, name)| *name)
+}
+
+const NAMES: &[(Code, &CStr)] = &[
+    (0, c"CUDA_SUCCESS"),
+    (1, c"CUDA_ERROR_INVALID_VALUE"),
+    (2, c"CUDA_ERROR_OUT_OF_MEMORY"),
+    (3, c"CUDA_ERROR_NOT_INITIALIZED"),
+    (4, c"CUDA_ERROR_DEINITIALIZED"),
+    (5, c"CUDA_ERROR_PROFILER_DISABLED"),
+    (6, c"CUDA_ERROR_PROFILER_NOT_INITIALIZED"),
+    (7, c"CUDA_ERROR_PROFILER_ALREADY_STARTED"),
+    (8, c"CUDA_ERROR_PROFILER_ALREADY_STOPPED"),
+    (34, c"CUDA_ERROR_STUB_LIBRARY"),
+    (100, c"CUDA_ERROR_NO_DEVICE"),
+    (101, c"CUDA_ERROR_INVALID_DEVICE"),
+    (102, c"CUDA_ERROR_DEVICE_NOT_LICENSED"),
+    (200, c"CUDA_ERROR_INVALID_IMAGE"),
+    (201, c"CUDA_ERROR_INVALID_CONTEXT"),
+    (202, c"CUDA_ERROR_CONTEXT_ALREADY_CURRENT"),
+    (205, c"CUDA_ERROR_MAP_FAILED"),
+    (206, c"CUDA_ERROR_UNMAP_FAILED"),
+    (207, c"CUDA_ERROR_ARRAY_IS_MAPPED"),
+    (208, c"CUDA_ERROR_ALREADY_MAPPED"),
+    (209, c"CUDA_ERROR_NO_BINARY_FOR_GPU"),
+    (210, c"CUDA_ERROR_ALREADY_ACQUIRED"),
+    (211, c"CUDA_ERROR_NOT_MAPPED"),
+    (212, c"CUDA_ERROR_NOT_MAPPED_AS_ARRAY"),
+    (213, c"CUDA_ERROR_NOT_MAPPED_AS_POINTER"),
+    (214, c"CUDA_ERROR_ECC_UNCORRECTABLE"),
+    (215, c"CUDA_ERROR_UNSUPPORTED_LIMIT"),
+    (216, c"CUDA_ERROR_CONTEXT_ALREADY_IN_USE"),
+    (217, c"CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"),
+    (218, c"CUDA_ERROR_INVALID_PTX"),
+    (219, c"CUDA_ERROR_INVALID_GRAPHICS_CONTEXT"),
+    (220, c"CUDA_ERROR_NVLINK_UNCORRECTABLE"),
+    (221, c"CUDA_ERROR_JIT_COMPILER_NOT_FOUND"),
+    (222, c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+    (223, c"CUDA_ERROR_JIT_COMPILATION_DISABLED"),
+    (224, c"CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY"),
+    (300, c"CUDA_ERROR_INVALID_SOURCE"),
+    (301, c"CUDA_ERROR_FILE_NOT_FOUND"),
+    (302, c"CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND"),
+    (303, c"CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"),
+    (304, c"CUDA_ERROR_OPERATING_SYSTEM"),
+    (400, c"CUDA_ERROR_INVALID_HANDLE"),
+    (401, c"CUDA_ERROR_ILLEGAL_STATE"),
+    (500, c"CUDA_ERROR_NOT_FOUND"),
+    (600, c"CUDA_ERROR_NOT_READY"),
+    (700, c"CUDA_ERROR_ILLEGAL_ADDRESS"),
+    (701, c"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"),
+    (702, c"CUDA_ERROR_LAUNCH_TIMEOUT"),
+    (703, c"CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING"),
+    (704, c"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"),
+    (705, c"CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"),
+    (708, c"CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE"),
+    (709, c"CUDA_ERROR_CONTEXT_IS_DESTROYED"),
+    (710, c"CUDA_ERROR_ASSERT"),
+    (711, c"CUDA_ERROR_TOO_MANY_PEERS"),
+    (712, c"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
+    (713, c"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"),
+    (714, c"CUDA_ERROR_HARDWARE_STACK_ERROR"),
+    (715, c"CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+    (716, c"CUDA_ERROR_MISALIGNED_ADDRESS"),
+    (717, c"CUDA_ERROR_INVALID_ADDRESS_SPACE"),
+    (718, c"CUDA_ERROR_INVALID_PC"),
+    (719, c"CUDA_ERROR_LAUNCH_FAILED"),
+    (720, c"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"),
+    (800, c"CUDA_ERROR_NOT_PERMITTED"),
+    (801, c"CUDA_ERROR_NOT_SUPPORTED"),
+    (802, c"CUDA_ERROR_SYSTEM_NOT_READY"),
+    (803, c"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    (804, c"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+    (805, c"CUDA_ERROR_MPS_CONNECTION_FAILED"),
+    (806, c"CUDA_ERROR_MPS_RPC_FAILURE"),
+    (807, c"CUDA_ERROR_MPS_SERVER_NOT_READY"),
+    (808, c"CUDA_ERROR_MPS_MAX_CLIENTS_REACHED"),
+    (809, c"CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED"),
+    (900, c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+    (901, c"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
+    (902, c"CUDA_ERROR_STREAM_CAPTURE_MERGE"),
+    (903, c"CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"),
+    (904, c"CUDA_ERROR_STREAM_CAPTURE_UNJOINED"),
+    (905, c"CUDA_ERROR_STREAM_CAPTURE_ISOLATION"),
+    (906, c"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"),
+    (907, c"CUDA_ERROR_CAPTURED_EVENT"),
+    (908, c"CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"),
+    (909, c"CUDA_ERROR_TIMEOUT"),
+    (910, c"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"),
+    (911, c"CUDA_ERROR_EXTERNAL_DEVICE"),
+    (999, c"CUDA_ERROR_UNKNOWN"),
+];

@@ -1,0 +1,6 @@
+//! What the tests on the stand-in driver share.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+pub mod driver;
+pub mod stand_in;
