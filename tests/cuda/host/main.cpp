@@ -3,6 +3,8 @@
 //
 //   kernels [SEED]
 
+#include <sys/mman.h>
+
 #include "check.hpp"
 
 static_assert(offsetof(PlaneCopy, src_base) == 0 && offsetof(PlaneCopy, src_stride) == 8);
@@ -166,6 +168,77 @@ void lists() {
     check(block_copy("no planes", 16, {}, apart(4, 16), apart(4, 16)), Pairs{{0, 0}, {1, 1}}, {1, 7});
 }
 
+// Memory that is there only where it is touched.
+class Sparse {
+   public:
+    explicit Sparse(u64 bytes) : size_(bytes) {
+        start_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (start_ == MAP_FAILED) wrong("sparse memory", 0, "mmap refuses");
+    }
+    Sparse(const Sparse&) = delete;
+    Sparse& operator=(const Sparse&) = delete;
+    ~Sparse() { munmap(start_, size_); }
+    unsigned char* at(u64 offset) const { return static_cast<unsigned char*>(start_) + offset; }
+    u64 address() const { return reinterpret_cast<u64>(start_); }
+
+   private:
+    void* start_;
+    u64 size_;
+};
+
+// Runs only unit `unit` of a launch.
+template <typename Row>
+void run_unit(void (*kernel)(const Row*, u32, u32, u32, u32, const uint2*, const u32*, u32, u32*), const Row& row,
+              u32 chunks, uint2 pair, u32 unit) {
+    const u32 count = 1;
+    u32 report[2] = {0xffffffff, 0};
+    gridDim.x = chunks;
+    blockIdx.x = unit;
+    for (threadIdx.x = 0; threadIdx.x < KVB_THREADS; ++threadIdx.x) {
+        kernel(&row, 1, chunks, pair.x + 1, pair.y + 1, &pair, &count, 1, report);
+    }
+}
+
+// Offsets that need 64 bits: block strides and planes of more than 4 GiB, of which single chunks are moved.
+void large_offsets() {
+    constexpr u64 GB = 1024 * MB;
+    const Sparse source(24 * GB), destination(24 * GB);
+    const uint2 pair{2, 3};
+    const PlaneCopy plane{source.address() + 64, 7 * GB, destination.address() + 128, 5 * GB, 6 * GB + 16, 0};
+    const u32 chunks = static_cast<u32>(chunks_of(plane.bytes));
+    for (const u32 unit : {0U, static_cast<u32>(4 * GB / KVB_CHUNK), chunks - 2, chunks - 1}) {
+        const u64 offset = u64{unit} * KVB_CHUNK, bytes = std::min<u64>(KVB_CHUNK, plane.bytes - offset);
+        unsigned char* const from = source.at(64 + 2 * plane.src_stride + offset);
+        unsigned char* const to = destination.at(128 + 3 * plane.dst_stride + offset);
+        for (u64 i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i * 7 + unit + 1);
+        run_unit(kvb_copy_16, plane, chunks, pair, unit);
+        if (std::memcmp(from, to, bytes) != 0) wrong("a plane of 6 GiB", chunks, "unit " + std::to_string(unit));
+    }
+    // 2 parts x 3 positions x 2 heads x 16 KB, each further than 4 GiB from the next at the source.
+    const u32 run = KVB_CHUNK;
+    const PlanePermute apart_plane{source.address(), 64 * KB, destination.address(), 64 * MB, 0, 2, 2, 2, run,
+                                   9 * GB, 5 * GB, 4 * GB + 32, 8 * run, 2 * run, run};
+    const PlanePermute back{source.address(), 64 * KB, destination.address(), 64 * KB, 0, 2, 2, 2, run,
+                            8 * run, run, 2 * run, 9 * GB, 5 * GB, 4 * GB + 32};
+    for (const PlanePermute& plane : {apart_plane, back}) {
+        for (u32 unit = 0; unit < 8; ++unit) {
+            const u64 part = unit / 4, outer = unit / 2 % 2, inner = unit % 2;
+            const bool heads_inner = plane.dst_head <= plane.dst_position;
+            const u64 position = heads_inner ? outer : inner, head = heads_inner ? inner : outer;
+            const auto place = [&](u64 stride, u32 block, u64 by_part, u64 by_position, u64 by_head) {
+                return stride * block + part * by_part + position * by_position + head * by_head;
+            };
+            unsigned char* const from =
+                source.at(place(plane.src_stride, pair.x, plane.src_part, plane.src_position, plane.src_head));
+            unsigned char* const to =
+                destination.at(place(plane.dst_stride, pair.y, plane.dst_part, plane.dst_position, plane.dst_head));
+            for (u64 i = 0; i < run; ++i) from[i] = static_cast<unsigned char>(i * 11 + unit + 1);
+            run_unit(kvb_permute_16, plane, 8, pair, unit);
+            if (std::memcmp(from, to, run) != 0) wrong("runs 4 GiB apart", 8, "unit " + std::to_string(unit));
+        }
+    }
+}
+
 }  // namespace
 
 int main(int arguments, char** values) {
@@ -174,6 +247,7 @@ int main(int arguments, char** values) {
     std::fflush(stdout);
     std::mt19937_64 random(seed);
     lists();
+    large_offsets();
     odd_sizes(random);
     odd_tiles(random, 400);
     permutations();
