@@ -30,7 +30,7 @@ impl<'a> Wave<'a> {
     /// both sides in one run.
     ///
     /// One look at the pairs for each such plane. No allocation.
-    pub fn runs(&self) -> impl Iterator<Item = PairRun> + Clone + 'a {
+    pub fn runs(&self) -> impl Iterator<Item = PairRun> + Clone + use<'a> {
         let Self { route, pairs } = *self;
         let same = route
             .planes()

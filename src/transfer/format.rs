@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
-use crate::copy::LayoutError;
+use crate::copy::{BlockLayout, Inner, LayoutError};
 
 /// The type of the elements of K/V, as the engine numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +45,8 @@ pub struct KvFormat {
     block_size: usize,
     element: ElementType,
     plane_bytes: Vec<u64>,
+    /// What is inside a block, of each plane.
+    inner: Vec<Inner>,
 }
 
 /// Two ends do not agree: the first thing that differs.
@@ -88,6 +90,15 @@ pub enum Incompatible {
         /// There.
         theirs: u64,
     },
+    /// The inside of a block in a plane: its heads, their order, or whether anything is known of them.
+    Inner {
+        /// The first such plane.
+        plane: usize,
+        /// Here.
+        ours: Inner,
+        /// There.
+        theirs: Inner,
+    },
 }
 
 impl fmt::Display for Incompatible {
@@ -109,6 +120,11 @@ impl fmt::Display for Incompatible {
                 f,
                 "plane {plane}: blocks of {ours} bytes here, {theirs} there"
             ),
+            Self::Inner {
+                plane,
+                ours,
+                theirs,
+            } => write!(f, "plane {plane}: {ours} here, {theirs} there"),
         }
     }
 }
@@ -116,7 +132,7 @@ impl Error for Incompatible {}
 
 impl KvFormat {
     /// Blocks of `block_size` positions with so many bytes in each plane: those of a layout
-    /// ([`BlockLayout::plane_bytes`](crate::BlockLayout::plane_bytes)), or what the other end told.
+    /// ([`BlockLayout::plane_bytes`]), or what the other end told. Nothing is said of their inside.
     ///
     /// # Errors
     /// [`LayoutError::NoPlanes`], [`LayoutError::NoBytes`], [`LayoutError::OutOfMemory`].
@@ -127,35 +143,67 @@ impl KvFormat {
         element: ElementType,
         plane_bytes: impl IntoIterator<Item = u64>,
     ) -> Result<Self, LayoutError> {
-        let plane_bytes = plane_bytes.into_iter();
-        let mut list = Vec::new();
-        list.try_reserve(plane_bytes.size_hint().0)
-            .map_err(|_| LayoutError::OutOfMemory)?;
-        for (plane, bytes) in plane_bytes.enumerate() {
+        let opaque = |bytes| (bytes, Inner::Opaque);
+        Self::of(block_size, element, plane_bytes.into_iter().map(opaque))
+    }
+
+    /// Blocks of `block_size` positions that are, inside, as the layout says: the other end must have its heads in the same order.
+    ///
+    /// # Errors
+    /// [`LayoutError::OutOfMemory`].
+    ///
+    /// Allocates.
+    pub fn of_layout(
+        block_size: usize,
+        element: ElementType,
+        layout: &BlockLayout,
+    ) -> Result<Self, LayoutError> {
+        let planes = layout.planes().iter();
+        let planes = planes.map(|plane| (plane.block_bytes, plane.inner));
+        Self::of(block_size, element, planes)
+    }
+
+    fn of(
+        block_size: usize,
+        element: ElementType,
+        planes: impl Iterator<Item = (u64, Inner)>,
+    ) -> Result<Self, LayoutError> {
+        let no_memory = |_| LayoutError::OutOfMemory;
+        let (mut plane_bytes, mut insides) = (Vec::new(), Vec::new());
+        let least = planes.size_hint().0;
+        plane_bytes.try_reserve(least).map_err(no_memory)?;
+        insides.try_reserve(least).map_err(no_memory)?;
+        for (plane, (bytes, inner)) in planes.enumerate() {
             if bytes == 0 {
                 return Err(LayoutError::NoBytes { plane });
             }
-            list.try_reserve(1).map_err(|_| LayoutError::OutOfMemory)?;
-            list.push(bytes);
+            plane_bytes.try_reserve(1).map_err(no_memory)?;
+            insides.try_reserve(1).map_err(no_memory)?;
+            plane_bytes.push(bytes);
+            insides.push(inner);
         }
-        if list.is_empty() {
+        if plane_bytes.is_empty() {
             return Err(LayoutError::NoPlanes);
         }
         Ok(Self {
             block_size,
             element,
-            plane_bytes: list,
+            plane_bytes,
+            inner: insides,
         })
     }
 
     /// A copy; `None` if there is no memory for it.
     pub(crate) fn try_clone(&self) -> Option<Self> {
-        let mut plane_bytes = Vec::new();
-        let enough = plane_bytes.try_reserve_exact(self.plane_bytes.len());
-        enough.ok()?;
+        let (mut plane_bytes, mut inner) = (Vec::new(), Vec::new());
+        let planes = self.plane_bytes.len();
+        plane_bytes.try_reserve_exact(planes).ok()?;
+        inner.try_reserve_exact(planes).ok()?;
         plane_bytes.extend_from_slice(&self.plane_bytes);
+        inner.extend_from_slice(&self.inner);
         Some(Self {
             plane_bytes,
+            inner,
             ..*self
         })
     }
@@ -178,6 +226,12 @@ impl KvFormat {
         &self.plane_bytes
     }
 
+    /// What is inside a block, in each plane.
+    #[must_use]
+    pub fn inner(&self) -> &[Inner] {
+        &self.inner
+    }
+
     /// Bytes of a block in all planes.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
@@ -197,7 +251,8 @@ impl KvFormat {
         Ok(())
     }
 
-    /// Whether the other end has the same format.
+    /// Whether the other end has the same format. Planes whose heads are in another order have another one, and so have those of which
+    /// only one end says what is inside: bytes that are read in the wrong order look like any others.
     ///
     /// # Errors
     /// [`Incompatible`]: the first thing that differs. The planes are compared in order.
@@ -222,22 +277,32 @@ impl KvFormat {
                 theirs: other.plane_bytes.len(),
             });
         }
-        let mut planes = self.plane_bytes.iter().zip(&other.plane_bytes).enumerate();
-        match planes.find(|(_, (ours, theirs))| ours != theirs) {
-            Some((plane, (&ours, &theirs))) => Err(Incompatible::PlaneBytes {
-                plane,
-                ours,
-                theirs,
-            }),
-            None => Ok(()),
+        let bytes = self.plane_bytes.iter().zip(&other.plane_bytes);
+        let inner = self.inner.iter().zip(&other.inner);
+        for (plane, ((&ours, &theirs), (our_inner, their_inner))) in bytes.zip(inner).enumerate() {
+            if ours != theirs {
+                return Err(Incompatible::PlaneBytes {
+                    plane,
+                    ours,
+                    theirs,
+                });
+            }
+            if our_inner != their_inner {
+                return Err(Incompatible::Inner {
+                    plane,
+                    ours: *our_inner,
+                    theirs: *their_inner,
+                });
+            }
         }
+        Ok(())
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::copy::{BlockLayout, Plane};
+    use crate::copy::{KvTensor, Order, Plane};
     use alloc::string::ToString;
 
     fn format(block_size: usize, element: u32, bytes: &[u64]) -> KvFormat {
@@ -295,6 +360,37 @@ mod tests {
             |layout: &BlockLayout| KvFormat::new(16, ElementType::new(1), layout.plane_bytes());
         let (one, two) = (of(&layout(0, 32)).unwrap(), of(&layout(1000, 64)).unwrap());
         assert_eq!((one.check(&two), one.plane_bytes()), (Ok(()), &[32][..]));
+    }
+
+    #[test]
+    fn heads_in_another_order_are_another_format() {
+        let layout = |order| {
+            let tensor = KvTensor::new(4, 2, 8, order);
+            BlockLayout::blocks_first(tensor, &[0, 1000], 4).unwrap()
+        };
+        let of =
+            |layout: &BlockLayout| KvFormat::of_layout(4, ElementType::new(1), layout).unwrap();
+        let (nhd, hnd) = (of(&layout(Order::Nhd)), of(&layout(Order::Hnd)));
+        let error = nhd.check(&hnd).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "plane 0: 2 x 4 positions x 2 heads x 8 bytes NHD here, \
+             2 x 4 positions x 2 heads x 8 bytes HND there"
+        );
+        let elsewhere = BlockLayout::like(&layout(Order::Nhd), 1 << 20, 9).unwrap();
+        assert_eq!(nhd.check(&of(&elsewhere)), Ok(()));
+        assert_eq!(nhd.try_clone().unwrap().check(&nhd), Ok(()));
+        // Who says nothing of the inside cannot be known to have the same.
+        let opaque = format(4, 1, &[128, 128]);
+        assert_eq!(opaque.plane_bytes(), hnd.plane_bytes());
+        assert_eq!(
+            opaque.check(&hnd),
+            Err(Incompatible::Inner {
+                plane: 0,
+                ours: Inner::Opaque,
+                theirs: hnd.inner()[0],
+            })
+        );
     }
 
     #[test]

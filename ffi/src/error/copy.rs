@@ -11,7 +11,9 @@ impl Told for RunsError {
             Self::NoSuchPlane { .. } => KVB_ERR_OUT_OF_RANGE,
             Self::OutOfRange { .. } => KVB_ERR_NO_SUCH_BLOCK,
             Self::LengthMismatch { .. } => KVB_ERR_LENGTH_MISMATCH,
-            Self::PlaneCount { .. } | Self::PlaneBytes { .. } => KVB_ERR_INCOMPATIBLE,
+            Self::PlaneCount { .. } | Self::PlaneBytes { .. } | Self::Inner { .. } => {
+                KVB_ERR_INCOMPATIBLE
+            }
             _ => KVB_ERR_UNKNOWN,
         }
     }
@@ -41,6 +43,7 @@ impl Told for RunsError {
                 ..Figures::NONE
             }
             .which_place(plane),
+            Self::Inner { plane } => Figures::NONE.which_place(plane),
             _ => Figures::NONE,
         }
     }

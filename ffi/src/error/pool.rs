@@ -209,6 +209,7 @@ impl Told for LayoutError {
             Self::NoBytes { plane } | Self::Overlap { plane, .. } | Self::Overflow { plane } => {
                 Figures::NONE.which_place(plane)
             }
+            Self::PlanesOverlap { first, second } => Figures::needed(first).which_place(second),
             _ => Figures::NONE,
         }
     }

@@ -99,6 +99,7 @@ impl Told for Incompatible {
                 ..Figures::NONE
             }
             .which_place(plane),
+            Self::Inner { plane, .. } => Figures::NONE.which_place(plane),
             _ => Figures::NONE,
         }
     }
