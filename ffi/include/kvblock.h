@@ -630,11 +630,12 @@ typedef struct kvb_plane {
 } kvb_plane;
 
 /**
- * Says where `blocks` blocks are. Planes may lie between one another; that they do not overlap is yours to know.
+ * Says where `blocks` blocks are. Planes may lie between one another, but have no byte in common.
  *
- * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes).
- * Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits),
- * `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes^2).
+ * Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits; two
+ * planes that overlap: `error->which` is the second of them, `error->needed` the first), `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_NO_MEMORY`.
+ * NULL: only `error`.
  */
 kvb_status kvb_layout_create(const kvb_plane *planes,
                              size_t plane_count,
