@@ -44,6 +44,7 @@ pub(crate) fn parse(text: &str) -> Result<Ptx, PtxError> {
             }
             ".entry" if targeted && sized => kernels.push(entry(&mut tokens, &outside)?),
             ".extern" if tokens.take_word(".shared") => outside.push(variable(&mut tokens)?),
+            ".global" => constant(&mut tokens)?,
             ".file" => {
                 tokens.number()?;
                 tokens.text()?;
@@ -64,6 +65,19 @@ fn version(tokens: &mut Tokens<'_>) -> Result<(u32, u32), PtxError> {
         (Ok(major), Ok(minor)) => Ok((major, minor)),
         _ => Err(tokens.error("a version expected")),
     }
+}
+
+/// A variable of device memory with its value. It gets no memory: no instruction may name it, and one that does is refused.
+fn constant(tokens: &mut Tokens<'_>) -> Result<(), PtxError> {
+    if tokens.take_word(".align") {
+        tokens.number()?;
+    }
+    type_word(tokens)?;
+    tokens.word()?;
+    if tokens.take('=') {
+        tokens.number()?;
+    }
+    tokens.expect(';')
 }
 
 /// A variable: its name, size and alignment; size 0 if it is given at the launch.
