@@ -73,7 +73,8 @@ impl Engine {
                 unsafe { result::memcpy_htod_sync(address, &self.row(plane, position, token)) }?;
             }
         }
-        Ok(())
+        // From memory that is not pinned the last part may be under way yet, and other streams do not wait for it.
+        Ok(result::ctx::synchronize()?)
     }
 
     /// Whether all positions of a sequence have what was computed for its tokens. Returns the bytes looked at.

@@ -31,7 +31,9 @@ pub(crate) fn unbind(ordinal: u32) -> Result<(), Trouble> {
 /// Writes device memory that nothing else uses.
 pub(crate) fn write(address: u64, bytes: &[u8]) -> Result<(), Trouble> {
     // SAFETY: callers name memory of a pool that they have.
-    Ok(unsafe { result::memcpy_htod_sync(address, bytes) }?)
+    unsafe { result::memcpy_htod_sync(address, bytes) }?;
+    // From memory that is not pinned the last part may be under way yet, and other streams do not wait for it.
+    Ok(result::ctx::synchronize()?)
 }
 
 /// Reads device memory that nothing else writes.
