@@ -101,8 +101,16 @@ fn find(symbol: &[u8]) -> Option<*const c_void> {
 }
 
 impl Driver {
-    /// The driver, loaded and initialised by the first call.
+    /// The driver, loaded by the first call, and initialised.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
+        let driver = Self::loaded()?;
+        // It costs nothing after the first time.
+        // SAFETY: the flags must be 0.
+        answered(driver.init.name, unsafe { (driver.init.call)(0) })?;
+        Ok(driver)
+    }
+
+    fn loaded() -> Result<&'static Self, CudaError> {
         static DRIVER: OnceLock<Driver> = OnceLock::new();
         if let Some(driver) = DRIVER.get() {
             return Ok(driver);
@@ -112,8 +120,6 @@ impl Driver {
             return Err(CudaError::DriverNotFound);
         }
         let driver = Self::load()?;
-        // SAFETY: the flags must be 0.
-        answered(driver.init.name, unsafe { (driver.init.call)(0) })?;
         Ok(DRIVER.get_or_init(|| driver))
     }
 }
