@@ -60,6 +60,11 @@
 //!   [blocks of their own](Sequences::renew).
 //! * A pool [grows](BlockPool::grow) and [shrinks](BlockPool::shrink) while it serves.
 //!
+//! # Copies
+//! A branch that writes, a swap, and a transfer copy blocks. A [`BlockLayout`] says where blocks are, a [`CopyRoute`] what is copied
+//! from one layout to another, a [`CopyPlan`] which blocks and in which order, a [`FenceTable`] what has to pass before. A [`Mover`]
+//! does it: a [`HostMover`] in plain memory.
+//!
 //! # What concurrent callers may observe
 //! * A refusal and a hit are true at one instant. A promise stays true.
 //! * What is found stays as it is until the chain is released. A block found by one thread may be reclaimed for another only

@@ -7,11 +7,14 @@
 //! * the other calls that may run out of memory (`clear`, `invalidate`, `shrink`) say so and change nothing;
 //! * leases are granted or not, and the chain that was to become one comes back;
 //! * the calls of a registry of sequences that may run out of memory say so and change nothing;
+//! * so do those that make layouts, routes, plans and fence tables; a step's copies need none;
 //! * in steady state (a full pool that reclaims on every request) no call asks for memory at all.
 #![cfg(not(loom))]
 
 #[path = "allocation/any_order.rs"]
 mod any_order;
+#[path = "allocation/copies.rs"]
+mod copies;
 #[path = "allocation/lists.rs"]
 mod lists;
 #[path = "allocation/looks.rs"]

@@ -9,7 +9,7 @@
 //!   and there C030, C032, C038, C054, C060, C083, C084 and C085 as far as they need imports, fences or a registry that hears of bad content.
 //! * C041 (a), C044 to C048 (copy at the first write, drafts, truncation), C060, C075 (preemption): `sequence_cases.rs`, where the
 //!   cases of this file that speak of requests return at the level of the registry.
-//! * C061 to C064: several shards. C079 to C081: copy plans and devices.
+//! * C061 to C064: several shards. C079 to C081: `copies/cases.rs`.
 //!
 //! What is said of sequences in C002, C006, C013, C016, C031, C042, C043, C054 and C084 is tested here for chains:
 //! an admission is reserve, find, take and push; the growth that it is promised is what stays of its reservation.

@@ -5,7 +5,7 @@
 //! * C014 (c), C065 to C070: window and hybrid groups, which are not in the first version.
 //! * C015, C049, C050, C053, C055, C086 (imports, holds, host copies), C057 to C059 (fences), C077 (two pools), C083 (what an import
 //!   fills), the imports of C038 and C084, and C054 with a registry that hears of it: `lifetime_cases.rs`. C051, C052, C056: `leases.rs`.
-//! * C061 to C064: several shards. C079 to C081: copy plans and devices. C082: `layout.rs`.
+//! * C061 to C064: several shards. C079 to C081: `copies/cases.rs`. C082: `layout.rs`.
 //! * C010, C018, C023, C027 to C029 speak of blocks and reservations only: `cases.rs`.
 #![allow(
     clippy::std_instead_of_alloc,

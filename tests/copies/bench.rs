@@ -185,7 +185,8 @@ impl Bench {
             let bytes = usize::try_from(bytes).expect("few");
             let mut piece = HostMemory::new(bytes).expect("few").at(0);
             for (at, byte) in piece.as_mut_slice().iter_mut().enumerate() {
-                *byte = ((at + 13 * number as usize) * 167 % 251) as u8;
+                let byte_at = (at + 13 * number as usize) * 167 % 251;
+                *byte = u8::try_from(byte_at).expect("below 251");
             }
             model.push(piece.as_slice().to_vec());
             mover.register(memory, piece).expect("none is there");

@@ -170,7 +170,7 @@ fn planes_in_several_pieces_are_found_and_those_in_none_are_named() {
 fn memory_that_is_not_there_is_named() {
     let layout = BlockLayout::new(&[Plane::new(0, 8, 8)], 8).expect("it is sound");
     let there = layout.clone().in_memory(ONE);
-    let plan = CopyRoute::new(&layout, &there).and_then(|it| Ok(it.plan(&pairs([(0, 1)]))));
+    let plan = CopyRoute::new(&layout, &there).map(|it| it.plan(&pairs([(0, 1)])));
     let plan = plan.expect("they fit").expect("it is sound");
     let (mut mover, mut fences) = mover();
     mover

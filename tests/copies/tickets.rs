@@ -81,8 +81,8 @@ fn branches_have_their_own_content_once_the_copies_are_made() {
     let (space, prompt) = (Namespace::new(), [1, 2, 3, 4, 5, 6]);
     let request = Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand);
     let parent = engine.sequences.admit(&request).expect("it fits").handle;
-    for position in 0..6 {
-        engine.write(parent, position, position as u8 + 1);
+    for (position, byte) in (0..6).zip(1..) {
+        engine.write(parent, position, byte);
     }
     engine.sequences.computed(parent, 6).expect("they are");
     let mut children = [parent; 2];
@@ -95,16 +95,16 @@ fn branches_have_their_own_content_once_the_copies_are_made() {
     // Each writes its seventh position. The half full block is held until its copies are made, so each of them gets one.
     assert_eq!(engine.step(&all), 3);
     assert_eq!(engine.queue.len(), 3);
-    for (at, handle) in all.into_iter().enumerate() {
-        engine.write(handle, 6, 70 + at as u8);
+    for (byte, handle) in (70..).zip(all) {
+        engine.write(handle, 6, byte);
         let contents = kvblock::Contents::new(&[70]);
         engine
             .sequences
             .tokens(handle, 6, &contents)
             .expect("it is next");
     }
-    for (at, handle) in all.into_iter().enumerate() {
-        assert_eq!(engine.content(handle), [1, 2, 3, 4, 5, 6, 70 + at as u8]);
+    for (byte, handle) in (70..).zip(all) {
+        assert_eq!(engine.content(handle), [1, 2, 3, 4, 5, 6, byte]);
     }
     // Until the tickets are back the blocks are held for them.
     for handle in all {

@@ -17,6 +17,44 @@ use crate::pool::Fence;
 
 /// Copies in the host's memory, at once, on the caller's thread: what every other mover must agree with byte for byte, and all that is
 /// needed where the cache is in plain memory.
+///
+/// A step of an engine, from its copy tickets to their acknowledgement:
+///
+/// ```
+/// # use kvblock::*;
+/// // 8 blocks of 4 positions with 16 bytes of K and V each, in memory of this process.
+/// let memory = HostMemory::new(8 * 64)?;
+/// let layout = BlockLayout::new(&[Plane::new(memory.base(), 64, 64)], 8)?;
+/// let mut fences = FenceTable::new();
+/// fences.track(layout.memory(), 8)?;
+/// let mut mover = HostMover::new(fences.add_timeline()?);
+/// mover.register(layout.memory(), memory)?;
+/// let route = CopyRoute::new(&layout, &layout)?;
+/// let mut queue = CopyQueue::new();
+///
+/// // A sequence of 6 positions, and a branch of it: the second block is shared, and half full.
+/// let pool = BlockPool::new(&PoolConfig::new(8, 4))?;
+/// let mut sequences = Sequences::new(pool, &SequencesConfig::new(2))?;
+/// let (space, prompt) = (Namespace::new(), [1, 2, 3, 4, 5, 6]);
+/// let parent = sequences.admit(&Admit::new(Prompt::new(&space, &prompt), Growth::OnDemand))?.handle;
+/// sequences.computed(parent, 6)?;
+/// let mut branches = [parent];
+/// sequences.fork(parent, &mut branches)?;
+///
+/// // The branch writes a position: its own copy of the block comes first.
+/// let mut step = Step::new();
+/// sequences.step(&[(branches[0], 1)], &mut step);
+/// let pairs: Vec<_> = step.copies().iter().map(|ticket| (ticket.src, ticket.dst)).collect();
+/// let plan = route.plan(&pairs)?;
+/// assert_eq!((plan.pairs(), plan.bytes()), (1, 64));
+/// let fence = mover.copy(&plan, &mut fences)?;
+/// queue.push(fence, step.copies())?;
+///
+/// // Later: what has been copied is acknowledged, and its source is let go.
+/// queue.complete(mover.completed()?, |ticket| sequences.copied(ticket).expect("it is pending"));
+/// assert_eq!(sequences.report().pending_copies, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct HostMover {
     timeline: TimelineId,
