@@ -13,7 +13,7 @@ use super::layout_error::{LayoutError, Misaligned, OutsideMemory, PlaneField};
 use super::memory::MemoryId;
 use super::overlap::touch;
 use super::plane::Plane;
-use super::runs::RunsError;
+use super::runs_error::RunsError;
 use super::tile::Inner;
 use crate::block::{BlockId, MAX_BLOCKS};
 

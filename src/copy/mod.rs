@@ -17,6 +17,7 @@
 //! | `mover.rs` | [`Mover`]: who executes plans |
 //! | `host/` | [`HostMemory`], [`HostMover`]: plain memory, the reference for every other mover |
 //! | `queue.rs` | [`CopyQueue`]: which copies have been made once a fence has passed |
+//! | `*_error.rs` | what can be wrong with each of them |
 //!
 //! A copy in five steps, of which the first two are done once:
 //! 1. two [`BlockLayout`]s say where blocks are,
@@ -41,6 +42,7 @@ mod queue;
 mod route;
 mod route_error;
 mod runs;
+mod runs_error;
 mod tensors;
 mod tile;
 mod waits;
@@ -61,7 +63,8 @@ pub use self::plane::Plane;
 pub use self::queue::{CopyQueue, CopyQueueError};
 pub use self::route::{CopyKind, CopyRoute, HeadSlice, PlaneCopy, PlaneSpan};
 pub use self::route_error::CopyRouteError;
-pub use self::runs::{PairRun, Run, RunsError, pair_runs};
+pub use self::runs::{PairRun, Run, pair_runs};
+pub use self::runs_error::RunsError;
 pub use self::tensors::KvTensor;
 pub use self::tile::{Inner, Order, Tile};
 pub use self::waits::{MAX_TIMELINES, TimelineId, Waits, WaitsIter};

@@ -148,34 +148,25 @@ impl CopyRoute {
                 destination: to.len(),
             });
         }
+        let many = (source.blocks() > 1, destination.blocks() > 1);
         let mut planes = Vec::new();
         let enough = planes.try_reserve_exact(from.len());
         enough.map_err(|_| CopyRouteError::OutOfMemory)?;
-        for (plane, sides) in from.iter().zip(to).enumerate() {
+        for (plane, (from, to)) in from.iter().zip(to).enumerate() {
             let (kind, bases) = match slice {
-                None => whole(plane, sides)?,
-                Some(slice) => some_heads(plane, sides, slice)?,
+                None => whole(plane, (from, to))?,
+                Some(slice) => some_heads(plane, (from, to), slice)?,
             };
-            let source = span(sides.0, bases.0);
-            let destination = span(sides.1, bases.1);
-            planes.push((source, destination, kind));
-        }
-        let many = |layout: &BlockLayout| layout.blocks() > 1;
-        let many = (many(source), many(destination));
-        let planes = planes.into_iter().enumerate();
-        let mut copies = Vec::new();
-        copies
-            .try_reserve_exact(from.len())
-            .map_err(|_| CopyRouteError::OutOfMemory)?;
-        copies.extend(
-            planes.map(|(plane, (source, destination, kind))| PlaneCopy {
+            let (source, destination) = (span(from, bases.0), span(to, bases.1));
+            let access = access((&source, &destination), many, &kind);
+            planes.push(PlaneCopy {
                 plane,
                 source,
                 destination,
                 kind,
-                access: access((&source, &destination), many, &kind),
-            }),
-        );
+                access,
+            });
+        }
         let in_place = source == destination;
         if source.memory() == destination.memory() && !in_place {
             if let Some((source_plane, destination_plane)) = source.planes_that_touch(destination) {
@@ -190,8 +181,8 @@ impl CopyRoute {
             source: clone(source)?,
             destination: clone(destination)?,
             // No more than those of a block, whose sum was found not to overflow.
-            block_bytes: copies.iter().map(PlaneCopy::bytes).sum(),
-            planes: copies,
+            block_bytes: planes.iter().map(PlaneCopy::bytes).sum(),
+            planes,
             in_place,
         };
         let inner = Shared::try_new(inside).map_err(|_| CopyRouteError::OutOfMemory)?;
