@@ -1,9 +1,9 @@
 // Copies of KV blocks on a device: `kvb_copy_W` block for block, `kvb_permute_W` between layouts that order the inside
 // of a block otherwise (NHD <-> HND) or hold other heads (a slice for another tensor-parallel degree).
 //
-// W is the width of an access in bytes: both sides' bases, strides and sizes must be multiples of it. The parameters are
-// described in units.cuh, the tables in tables.cuh. No shared memory, no barrier, no local memory; any grid is correct,
-// so that a small one leaves the device to others.
+// W is the width of an access in bytes: both sides' bases, strides and sizes must be multiples of it. The parameters
+// are described in units.cuh, the tables in tables.cuh. No shared memory, no barrier, no local memory; any grid is
+// correct, so that a small one leaves the device to others.
 //
 // kv_copy.ptx is made from this file by tests/cuda/compile_ptx.py with NVRTC 11.8.89 for compute_70 and committed; see
 // README.md beside it.

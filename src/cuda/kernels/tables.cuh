@@ -9,11 +9,13 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+// Macros, as constants would become variables of the module.
+
 // Threads of a thread block. Every kernel is launched with exactly so many.
-constexpr u32 KVB_THREADS = 256;
+#define KVB_THREADS 256u
 
 // Bytes of a plane that one unit of work moves; the last unit of a plane moves what is left.
-constexpr u32 KVB_CHUNK = 16384;
+#define KVB_CHUNK 16384u
 
 // One plane of a block copy: `bytes` bytes of each block, at any place in both memories. The numbers are offsets.
 struct PlaneCopy {
@@ -48,7 +50,7 @@ struct PlanePermute {
     u64 dst_head;      //  96
 };
 
-// The sizes are the sums of the fields' sizes: there are no gaps, and every offset above follows. (NVRTC has no offsetof;
-// tests/cuda/host asserts each offset.)
-static_assert(sizeof(PlaneCopy) == 6 * 8 && alignof(PlaneCopy) == 8, "a row of PlaneCopy is 48 bytes");
-static_assert(sizeof(PlanePermute) == 11 * 8 + 4 * 4 && alignof(PlanePermute) == 8, "a row of PlanePermute is 104 bytes");
+// The sizes are the sums of the fields' sizes: there are no gaps, and every offset above follows. (NVRTC has no
+// offsetof; tests/cuda/host asserts each offset.)
+static_assert(sizeof(PlaneCopy) == 6 * 8 && alignof(PlaneCopy) == 8, "a row is 48 bytes");
+static_assert(sizeof(PlanePermute) == 11 * 8 + 4 * 4 && alignof(PlanePermute) == 8, "a row is 104 bytes");

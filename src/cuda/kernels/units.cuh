@@ -1,8 +1,8 @@
 // Which units of work a thread block does, and in what order.
 //
-// A unit is one chunk of one plane of one pair of blocks. Units are numbered pair by pair, and thread block b of a grid
-// of g does units b, b + g, b + 2g, ...: any grid does them all, and neighbouring thread blocks move neighbouring bytes.
-// Pair and chunk are carried along, so that the walk divides twice a launch and never again.
+// A unit is one chunk of one plane of one pair of blocks. Units are numbered pair by pair, and thread block b of a
+// grid of g does units b, b + g, b + 2g, ...: any grid does them all, and neighbouring thread blocks move neighbouring
+// bytes. Pair and chunk are carried along, so that the walk divides at the start of a launch and never again.
 //
 // Complexity: one search of the plane table a unit, O(log planes) loads.
 
