@@ -8,42 +8,53 @@
 template <int W>
 __device__ __forceinline__ void move_chunk(const PlaneCopy& plane, u32 source, u32 destination, u32 chunk) {
     constexpr u32 FLIGHT = 4;  // words of a thread under way at once
-    constexpr u32 ROUND = FLIGHT * KVB_THREADS;
-    static_assert(KVB_CHUNK % (ROUND * W) == 0, "a whole chunk is a whole number of rounds");
+    constexpr u32 STEP = KVB_THREADS * W;  // bytes from one of them to the next
+    constexpr u32 ROUND = FLIGHT * STEP;  // bytes that all threads have under way
+    constexpr u32 ROUNDS = KVB_CHUNK / ROUND;  // of a whole chunk
+    static_assert(KVB_CHUNK % ROUND == 0, "a chunk is a whole number of rounds");
 
     const u64 offset = (chunk - plane.first) * KVB_CHUNK;
     const u64 left = plane.bytes - offset;
-    const u32 words = (left < KVB_CHUNK ? static_cast<u32>(left) : KVB_CHUNK) / W;
     const u64 mine = offset + threadIdx.x * W;
     u64 from = global_address(plane.src_base + source * plane.src_stride + mine);
     u64 to = global_address(plane.dst_base + destination * plane.dst_stride + mine);
 
-    u32 word = threadIdx.x;
     Word<W> held[FLIGHT];
+    if (left >= KVB_CHUNK) {
 #pragma unroll 1
-    for (; word + (ROUND - KVB_THREADS) < words; word += ROUND) {
+        for (u32 round = 0; round < ROUNDS; ++round) {
+#pragma unroll
+            for (u32 k = 0; k < FLIGHT; ++k) {
+                held[k].load(from + k * STEP);
+            }
+#pragma unroll
+            for (u32 k = 0; k < FLIGHT; ++k) {
+                held[k].store(to + k * STEP);
+            }
+            from += ROUND;
+            to += ROUND;
+        }
+        return;
+    }
+    // The end of a plane. A word begins inside if any of it is inside, as `bytes` is a multiple of W.
+    u32 at = threadIdx.x * W;
+    const u32 end = static_cast<u32>(left);
+#pragma unroll 1
+    for (u32 round = 0; round < ROUNDS; ++round) {
 #pragma unroll
         for (u32 k = 0; k < FLIGHT; ++k) {
-            held[k].load(from + k * (KVB_THREADS * W));
+            if (at + k * STEP < end) {
+                held[k].load(from + k * STEP);
+            }
         }
 #pragma unroll
         for (u32 k = 0; k < FLIGHT; ++k) {
-            held[k].store(to + k * (KVB_THREADS * W));
+            if (at + k * STEP < end) {
+                held[k].store(to + k * STEP);
+            }
         }
-        from += ROUND * W;
-        to += ROUND * W;
-    }
-    // Less than a round is left for this thread.
-#pragma unroll
-    for (u32 k = 0; k < FLIGHT - 1; ++k) {
-        if (word + k * KVB_THREADS < words) {
-            held[k].load(from + k * (KVB_THREADS * W));
-        }
-    }
-#pragma unroll
-    for (u32 k = 0; k < FLIGHT - 1; ++k) {
-        if (word + k * KVB_THREADS < words) {
-            held[k].store(to + k * (KVB_THREADS * W));
-        }
+        at += ROUND;
+        from += ROUND;
+        to += ROUND;
     }
 }

@@ -41,6 +41,9 @@ struct Place {
 template <int W>
 __device__ __forceinline__ void move_chunk(const PlanePermute& plane, u32 source, u32 destination, u32 chunk) {
     constexpr u32 FLIGHT = 4;  // words of a thread under way at once
+    constexpr u32 ROUND = FLIGHT * KVB_THREADS;  // words that all threads have under way
+    constexpr u32 WORDS = KVB_CHUNK / W;  // of a whole chunk
+    static_assert(WORDS % ROUND == 0, "a chunk is a whole number of rounds");
 
     const bool heads_inner = plane.dst_head <= plane.dst_position;
     const u32 outers = heads_inner ? plane.positions : plane.heads;
@@ -56,14 +59,15 @@ __device__ __forceinline__ void move_chunk(const PlanePermute& plane, u32 source
     const u64 from = global_address(plane.src_base + source * plane.src_stride);
     const u64 to = global_address(plane.dst_base + destination * plane.dst_stride);
 
-    const u32 begin = static_cast<u32>(chunk - plane.first) * (KVB_CHUNK / W);
+    const u32 begin = static_cast<u32>(chunk - plane.first) * WORDS;
     const u32 left = plane.parts * outers * inners * row - begin;
-    const u32 words = left < KVB_CHUNK / W ? left : KVB_CHUNK / W;
+    const u32 words = left < WORDS ? left : WORDS;
     Place at(begin + threadIdx.x, outers, inners, row);
     const Place step(KVB_THREADS, outers, inners, row);
 
+    u32 word = threadIdx.x;
 #pragma unroll 1
-    for (u32 word = threadIdx.x; word < words; word += FLIGHT * KVB_THREADS) {
+    for (u32 round = 0; round < WORDS / ROUND; ++round) {
         Word<W> held[FLIGHT];
         u64 target[FLIGHT];
 #pragma unroll
@@ -81,5 +85,6 @@ __device__ __forceinline__ void move_chunk(const PlanePermute& plane, u32 source
                 held[k].store(target[k]);
             }
         }
+        word += ROUND;
     }
 }

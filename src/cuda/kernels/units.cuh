@@ -47,7 +47,7 @@ __device__ __forceinline__ void move_units(const Plane* planes, u32 plane_count,
                                            u32* report) {
     const u32 pair_count = *count;
     if (pair_count > capacity) {
-        if (blockIdx.x == 0 && threadIdx.x == 0) {
+        if (threadIdx.x == 0) {
             atomicMax(&report[1], pair_count);
         }
         return;

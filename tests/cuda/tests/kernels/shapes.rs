@@ -73,6 +73,7 @@ fn copies(width: u64) -> Vec<Shape> {
         shape("sizes around a chunk", Copy::blocks(&large, (BlockFirst, 2, width), (Apart, 3, 0)), &[(1, 2), (0, 0)], &[2, 30]),
         shape("one plane of one word", Copy::blocks(&[width], (Apart, 70, 0), (Apart, 70, width)), &[(69, 1), (0, 69), (3, 3)], &[1, 2, 100]),
         shape("many small planes", Copy::blocks(&many, (Apart, 3, 0), (Apart, 3, width)), &[(0, 2), (1, 0), (2, 1)], &[3, 13, 14, 26, 39]),
+        shape("two planes", Copy::blocks(&in_words(&[3, 2]), (Apart, 3, 0), (BlockFirst, 3, width)), &[(0, 2), (2, 1)], &[1, 2]),
         shape("no planes", Copy::blocks(&[], (Apart, 3, 16), (Apart, 3, 16)), &[(0, 1), (1, 0)], &[1, 3]),
     ]
 }
