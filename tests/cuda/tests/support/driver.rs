@@ -54,6 +54,20 @@ impl Driver {
         );
     }
 
+    /// Makes the context current on this thread, too.
+    pub fn make_current(&self) {
+        let mut context = 0;
+        let retain =
+            self.f::<unsafe extern "C" fn(*mut usize, c_int) -> c_int>("cuDevicePrimaryCtxRetain");
+        // SAFETY: a place for the answer.
+        assert_eq!(unsafe { retain(&raw mut context, 0) }, SUCCESS);
+        assert_eq!(
+            self.f::<extern "C" fn(usize) -> c_int>("cuCtxSetCurrent")(context),
+            SUCCESS
+        );
+        assert_eq!(self.release(), Ok(()));
+    }
+
     /// The same world as new with another seed.
     pub fn again(&self, seed: u64) {
         self.stand_in.reset(seed);
