@@ -165,44 +165,17 @@ pub(crate) fn not(ty: Type) -> Option<Unary> {
 
 /// `shl` and `shr`: an amount of the width or more shifts everything out.
 pub(crate) fn shift(name: &str, ty: Type) -> Option<Binary> {
-    match name {
-        "shl" => integers!(
-            ty,
-            |a, b| if u64::from(b.unsigned()) >= u64::from(a.width()) {
-                0
-            } else {
-                a << b.unsigned()
-            }
-        ),
-        "shr" => integers!(ty, |a, b| a.shifted_down(b.unsigned())),
-        _ => None,
-    }
+    Some(match (name, ty.is_signed(), ty.bits) {
+        ("shl", _, 16) => |a, b| u64::from((a as u16).checked_shl(b as u32).unwrap_or(0)),
+        ("shl", _, 32) => |a, b| u64::from((a as u32).checked_shl(b as u32).unwrap_or(0)),
+        ("shl", _, 64) => |a, b| a.checked_shl(b as u32).unwrap_or(0),
+        ("shr", false, 16 | 32 | 64) => |a, b| a.checked_shr(b as u32).unwrap_or(0),
+        ("shr", true, 16) => |a, b| u64::from((a as i16 >> (b as u32).min(15)) as u16),
+        ("shr", true, 32) => |a, b| u64::from((a as i32 >> (b as u32).min(31)) as u32),
+        ("shr", true, 64) => |a, b| (a as i64 >> (b as u32).min(63)) as u64,
+        _ => return None,
+    })
 }
-
-/// What shifts need to know of a word.
-trait Shift: Copy {
-    fn unsigned(self) -> u32;
-    fn width(self) -> u32;
-    fn shifted_down(self, amount: u32) -> Self;
-}
-
-macro_rules! shifts {
-    ($($ty:ty, $out:expr);+) => {
-        $(impl Shift for $ty {
-            fn unsigned(self) -> u32 {
-                self as u32
-            }
-            fn width(self) -> u32 {
-                <$ty>::BITS
-            }
-            fn shifted_down(self, amount: u32) -> Self {
-                if amount >= <$ty>::BITS { $out(self) } else { self >> amount }
-            }
-        })+
-    };
-}
-
-shifts!(u16, |_| 0; u32, |_| 0; u64, |_| 0; i16, |a: i16| a >> 15; i32, |a: i32| a >> 31; i64, |a: i64| a >> 63);
 
 /// `shf`: two words shifted together, the amount taken modulo 32 or cut at 32.
 pub(crate) fn funnel(left: bool, wrap: bool) -> Ternary {
