@@ -137,8 +137,8 @@ pub use fleet::{
 pub use instance::{
     CapacityPlan, Costs, DetachedInstance, Instance, InstanceError, InstanceExport,
     InstanceImported, InstanceIncoming, InstanceInconsistency, InstancePlan, InstancePlanError,
-    InstanceResizeError, InstanceStep, KvShape, MAX_SHARDS, Margin, PlanError, PlanInput, PlanStep,
-    PlanTerm, Rank, RankMemory,
+    InstanceResizeError, InstanceStep, InstanceSwap, KvShape, MAX_SHARDS, Margin, PlanError,
+    PlanInput, PlanStep, PlanTerm, Rank, RankMemory,
 };
 pub use lease::{Lease, LeaseEnded, LeaseError, Leases, Owner};
 pub use pool::{
@@ -158,10 +158,12 @@ pub use sequence::{
     Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
     CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached,
     EndAfterError, ExportError, Failure, Growth, Handle, HitStatistics, ImportError, Imported,
-    InTransit, Incoming, Loading, MoveAborted, NotArrived, NotNext, OtherNamespace, PinError,
-    ReadError, SequenceState, Sequences, SequencesConfig, SequencesInconsistency, SourceTaken,
-    Stale, Step, TableChange, Terms, TokensError, TooManySequences, TooManyWriters, TooShort,
-    TruncateAfterError, TruncateError, UnknownFormat, Victim, VictimsError,
+    InTransit, Incoming, Loading, MoveAborted, NoSuchShard, NotArrived, NotCopied, NotNext,
+    OtherNamespace, PinError, ReadError, SequenceState, Sequences, SequencesConfig,
+    SequencesInconsistency, SourceTaken, Stale, Step, Swap, SwapAbortError, SwapCopyError,
+    SwapError, SwapFinishError, SwapOver, TableChange, Terms, TokensError, TooManySequences,
+    TooManyWriters, TooShort, TruncateAfterError, TruncateError, UnknownFormat, Victim,
+    VictimsError,
 };
 pub use transfer::{
     Answer, AnswerError, ElementType, Export, Flights, Handover, Import, Incompatible, KvFormat,

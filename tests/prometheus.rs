@@ -203,7 +203,7 @@ fn a_registry_and_leases_as_metrics() {
         .expect("sound labels");
     let page = metrics.to_string();
     let families = parse(&page);
-    assert_eq!(families.len(), 52);
+    assert_eq!(families.len(), 55);
     for line in [
         "kvblock_sequences 2",
         "kvblock_sequences_max 4",
@@ -229,6 +229,10 @@ fn a_registry_and_leases_as_metrics() {
         "kvblock_sequences_copies_total 0",
         "kvblock_sequences_imports_total 0",
         "kvblock_sequences_exports_total 0",
+        "kvblock_sequences_swapped_out_total 0",
+        "kvblock_sequences_swapped_in_total 0",
+        "kvblock_sequences_swap_blocks_total{result=\"copied\"} 0",
+        "kvblock_sequences_swap_blocks_total{result=\"found\"} 0",
         "kvblock_sequences_adopted_duplicates_total 0",
         "kvblock_sequences_publishing_ended_total 0",
         "kvblock_pool_blocks{state=\"held\"} 4",

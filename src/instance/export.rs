@@ -115,7 +115,7 @@ impl Instance {
         leases: &mut [Leases],
         terms: &Terms,
     ) -> Result<(InstanceExport, PerShard<Offer>), ExportError> {
-        let plans = self.look(|_, it| it.plan_export(handle, namespace))?;
+        let plans = self.look(|_, it| it.plan_export(handle, namespace, terms))?;
         self.check_tables(leases)?;
         for ((it, plan), table) in self.shards.iter().zip(&plans).zip(leases.iter_mut()) {
             it.check_export(handle, plan, table, terms)

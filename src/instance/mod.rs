@@ -16,6 +16,7 @@
 //! | shortening, branching, duplicates | `shape` |
 //! | the end, now or after a fence; taking along | `end` |
 //! | content from elsewhere, for elsewhere, held for later | `import`, `export`, `pin` |
+//! | to another tier and back | `swap` |
 //! | bad content | `renew` |
 //! | more blocks, or fewer | `elastic` |
 //! | reading, choosing victims, audit | `view`, `audit` |
@@ -34,6 +35,7 @@ mod plan;
 mod rank;
 mod renew;
 mod shape;
+mod swap;
 mod view;
 
 pub use self::admission::Costs;
@@ -48,6 +50,7 @@ pub use self::plan::{
     PlanTerm, RankMemory,
 };
 pub use self::rank::Rank;
+pub use self::swap::InstanceSwap;
 
 use self::rank::Ranks;
 use crate::pool::{BlockPool, PoolConfig};

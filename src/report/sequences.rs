@@ -67,6 +67,14 @@ pub struct SequencesReport {
     pub imports: u64,
     /// Times that a sequence was offered to somebody else.
     pub exports: u64,
+    /// Sequences that left by a swap that was finished.
+    pub swapped_out: u64,
+    /// Sequences that came by a swap that was finished. Their lookups are neither first ones nor returns.
+    pub swapped_in: u64,
+    /// Blocks that were copied here for these.
+    pub swap_copied: u64,
+    /// Blocks that were found here for these, and not copied.
+    pub swap_hits: u64,
     /// Duplicates that were put into tables.
     pub adopted: u64,
     /// Sequences whose publishing could not go on.
@@ -118,6 +126,10 @@ impl Sequences {
             copies: statistics.copies,
             imports: statistics.imports,
             exports: statistics.exports,
+            swapped_out: statistics.swapped_out,
+            swapped_in: statistics.swapped_in,
+            swap_copied: statistics.swap_copied,
+            swap_hits: statistics.swap_hits,
             adopted: statistics.adopted,
             publishing_ended: statistics.unpublished,
         })
@@ -214,6 +226,10 @@ impl fmt::Display for SequencesReport {
             ("imports", self.imports),
             ("exports", self.exports),
             ("preemptions", self.preemptions),
+            ("swapped out", self.swapped_out),
+            ("swapped in", self.swapped_in),
+            ("  blocks copied", self.swap_copied),
+            ("  blocks found", self.swap_hits),
             ("refused appends", self.refused_appends),
             ("adopted duplicates", self.adopted),
             ("publishing ended", self.publishing_ended),

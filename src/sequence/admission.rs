@@ -32,6 +32,8 @@ pub struct Admit<'a> {
     pub returning: bool,
     /// The engine's name for it. Several sequences may have the same: the branches of one do.
     pub label: u64,
+    /// Whether a swap brings it: what it finds is counted by that.
+    pub(crate) swaps: bool,
 }
 
 impl<'a> Admit<'a> {
@@ -45,6 +47,7 @@ impl<'a> Admit<'a> {
             insert: true,
             returning: false,
             label: 0,
+            swaps: false,
         }
     }
 
@@ -358,12 +361,11 @@ impl Sequences {
         sequence.end = end_of(len, request.growth);
         sequence.promise = count(cost.promised);
         sequence.changed_from = 0;
-        let hits = if request.returning {
-            &mut self.statistics.returned
-        } else {
-            &mut self.statistics.first
-        };
-        hits.count(len, hit);
+        match (request.swaps, request.returning) {
+            (true, _) => {}
+            (false, true) => self.statistics.returned.count(len, hit),
+            (false, false) => self.statistics.first.count(len, hit),
+        }
         let handle = self.registry.enter(core, len, name);
         if let Ok((cursor, sequence)) = self.registry.get_mut(handle) {
             if len % block_size != 0 {

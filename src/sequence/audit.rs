@@ -148,6 +148,7 @@ fn check(
     // What is being filled is not copied: the load ends first.
     let copies = sequence.has_partial_tail(positions, block_size)
         && sequence.check_loaded(block_size).is_ok()
+        && !sequence.waits_for_reader()
         && !tickets.is_alone_in(core, table[entry], offset);
     let paid = sequence.copy_credit || sequence.growth == Growth::OnDemand;
     if !kept || copies && !paid {

@@ -6,7 +6,7 @@ use super::growth::Growth;
 use super::handle::Handle;
 use super::transit::Transit;
 use crate::error::OutOfMemory;
-use crate::lease::{Leases, Owner};
+use crate::lease::{Lease, Leases, Owner};
 use crate::prefix::Namespace;
 use crate::transfer::{Export, Handover};
 
@@ -20,6 +20,8 @@ pub struct Terms {
     pub deadline: u64,
     /// Whether the sequence goes with them.
     pub handover: Handover,
+    /// Called off, the sequence waits until nobody reads its blocks: then it needs no copy of a shared end.
+    pub(crate) waits: bool,
 }
 
 impl Terms {
@@ -30,6 +32,7 @@ impl Terms {
             owner,
             deadline,
             handover: Handover::Copy,
+            waits: false,
         }
     }
 
@@ -39,6 +42,14 @@ impl Terms {
         Self {
             handover: Handover::Move,
             ..Self::copy(owner, deadline)
+        }
+    }
+
+    /// The sequence itself, to another tier; a copy engine has no deadline.
+    pub(crate) const fn swapping(owner: Owner) -> Self {
+        Self {
+            waits: true,
+            ..Self::moving(owner, Lease::NO_DEADLINE)
         }
     }
 }
@@ -61,7 +72,7 @@ impl Sequences {
         leases: &mut Leases,
         terms: &Terms,
     ) -> Result<Export, ExportError> {
-        let plan = self.plan_export(handle, namespace)?;
+        let plan = self.plan_export(handle, namespace, terms)?;
         self.offer(handle, &plan, namespace, leases, terms)
             .inspect_err(|error| self.count_refused(error))
     }
@@ -79,6 +90,13 @@ pub(crate) struct Offer {
     copies: bool,
 }
 
+impl Offer {
+    /// Blocks that it takes references on.
+    pub(crate) const fn blocks(&self) -> usize {
+        self.blocks
+    }
+}
+
 /// The steps of an export, each over all shards of an instance before the next one.
 impl Sequences {
     /// What an export takes.
@@ -86,6 +104,7 @@ impl Sequences {
         &self,
         handle: Handle,
         namespace: &Namespace,
+        terms: &Terms,
     ) -> Result<Offer, ExportError> {
         let core = self.core();
         let (cursor, sequence) = self.registry.get(handle)?;
@@ -104,7 +123,10 @@ impl Sequences {
             positions,
             blocks,
             shared,
-            copies: shared && sequence.growth != Growth::OnDemand && !sequence.copy_credit,
+            copies: shared
+                && !terms.waits
+                && sequence.growth != Growth::OnDemand
+                && !sequence.copy_credit,
         })
     }
 
@@ -149,11 +171,17 @@ impl Sequences {
         let lease = leases.grant_raw(terms.owner, terms.deadline, core, &sequence.chain, blocks);
         let lease = lease.inspect_err(|_| back())?;
         let (format, extent) = (self.format.clone(), (positions, core.block_size));
-        let export = Export::try_new(terms.handover, &lease, extent, namespace, format)
-            .inspect_err(|_| {
-                let _ = lease.end();
-                back();
-            })?;
+        let export = Export::try_new(
+            (terms.handover, terms.waits),
+            &lease,
+            extent,
+            namespace,
+            format,
+        )
+        .inspect_err(|_| {
+            let _ = lease.end();
+            back();
+        })?;
         self.exports.push(export.clone());
         sequence.copy_credit |= copies;
         if terms.handover == Handover::Move {

@@ -9,6 +9,7 @@
 //! | telling tokens and progress | `marks` |
 //! | shortening, branching, duplicates, ending and taking along | `truncate`, `branch`, `duplicates`, `end` |
 //! | content from elsewhere, for elsewhere, held for later | `transit`, `import`, `export`, `pin` |
+//! | to another tier and back | `swap` |
 //! | bad content | `renew` |
 //! | reading, what is to be computed, choosing victims, statistics, audit | `view`, `demand`, `victims`, `statistics`, `audit` |
 
@@ -37,6 +38,7 @@ mod seal;
 mod sequence;
 mod statistics;
 mod step;
+mod swap;
 mod ticket;
 mod transit;
 mod truncate;
@@ -64,6 +66,11 @@ pub use self::import::{Imported, Incoming, Loading};
 pub(crate) use self::need::{Need, Until};
 pub use self::statistics::HitStatistics;
 pub use self::step::{Failure, Step, TableChange};
+pub(crate) use self::swap::{Copies, SwapStage, check_copied, check_pool};
+pub use self::swap::{
+    NoSuchShard, NotCopied, Swap, SwapAbortError, SwapCopyError, SwapError, SwapFinishError,
+    SwapOver,
+};
 pub use self::ticket::CopyTicket;
 pub use self::transit::InTransit;
 pub(crate) use self::truncate::Cutback;

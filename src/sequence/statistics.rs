@@ -43,4 +43,8 @@ pub(crate) struct Statistics {
     pub(crate) unpublished: u64,
     pub(crate) imports: u64,
     pub(crate) exports: u64,
+    pub(crate) swapped_out: u64,
+    pub(crate) swapped_in: u64,
+    pub(crate) swap_copied: u64,
+    pub(crate) swap_hits: u64,
 }

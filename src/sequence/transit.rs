@@ -93,6 +93,8 @@ impl Sequence {
             Transit::Leaving(export) => match export.phase() {
                 Phase::Offered | Phase::Linked => Err(InTransit::Leaving),
                 Phase::Committed => Err(InTransit::Moved),
+                // Nobody writes what is being read.
+                Phase::Aborted if export.source_waits() => Err(InTransit::Leaving),
                 Phase::Aborted => Ok(()),
             },
             _ => Ok(()),
@@ -114,6 +116,11 @@ impl Sequence {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it gets no positions until a reader is done, whoever has it then.
+    pub(super) fn waits_for_reader(&self) -> bool {
+        matches!(&self.transit, Transit::Leaving(export) if export.source_waits())
     }
 
     /// Positions from here on are taken back: what came for them counts for none that are appended later.

@@ -73,6 +73,8 @@ pub struct Export {
 struct Cell {
     phase: AtomicU64,
     handover: Handover,
+    /// Called off, the sequence waits for the reader.
+    waits: bool,
     lease: Lease,
     positions: usize,
     /// Content from this position on turned out bad.
@@ -85,7 +87,7 @@ struct Cell {
 
 impl Export {
     pub(crate) fn try_new(
-        handover: Handover,
+        (handover, waits): (Handover, bool),
         lease: &Lease,
         (positions, block_size): (usize, usize),
         namespace: &Namespace,
@@ -94,6 +96,7 @@ impl Export {
         let cell = Cell {
             phase: AtomicU64::new(Phase::Offered as u64),
             handover,
+            waits,
             lease: lease.clone(),
             positions,
             sound: AtomicU64::new(u64::MAX),
@@ -197,6 +200,11 @@ impl Export {
         let _ = self.cell.lease.end();
     }
 
+    /// Whether somebody still reads the blocks, and the sequence waits for that even if it is called off.
+    pub(crate) fn source_waits(&self) -> bool {
+        self.cell.waits && self.cell.lease.is_live()
+    }
+
     /// Whether what is read is what was offered.
     pub(crate) fn is_readable(&self) -> bool {
         self.cell.lease.is_live() && self.sound() >= self.positions()
@@ -292,7 +300,8 @@ mod tests {
             let lease = leases
                 .keep(Owner::new(1), Lease::NO_DEADLINE, chain)
                 .unwrap();
-            let export = Export::try_new(Handover::Move, &lease, (2, 1), &space, None).unwrap();
+            let export =
+                Export::try_new((Handover::Move, false), &lease, (2, 1), &space, None).unwrap();
             assert!(export.link() && !export.link());
             assert_eq!(export.finish(), Err(NotOpen::Linked));
             if aborted {

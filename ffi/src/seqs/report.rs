@@ -150,6 +150,14 @@ pub struct kvb_registry_report {
     pub imports: u64,
     /// Times that a sequence was offered to somebody else.
     pub exports: u64,
+    /// Sequences that left by a swap that was finished.
+    pub swapped_out: u64,
+    /// Sequences that came by a swap that was finished. Their lookups are neither first ones nor returns.
+    pub swapped_in: u64,
+    /// Blocks that were copied here for these.
+    pub swap_copied: u64,
+    /// Blocks that were found here for these, and not copied.
+    pub swap_hits: u64,
     /// Duplicates that were put into tables.
     pub adopted: u64,
     /// Sequences whose publishing could not go on.
@@ -209,6 +217,10 @@ impl From<&SequencesReport> for kvb_registry_report {
             copies: report.copies,
             imports: report.imports,
             exports: report.exports,
+            swapped_out: report.swapped_out,
+            swapped_in: report.swapped_in,
+            swap_copied: report.swap_copied,
+            swap_hits: report.swap_hits,
             adopted: report.adopted,
             publishing_ended: report.publishing_ended,
         }

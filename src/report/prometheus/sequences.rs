@@ -137,6 +137,24 @@ pub(super) const FAMILIES: &[Family<SequencesReport>] = &[
         One(|r| r.exports),
     ),
     Family::counter(
+        "kvblock_sequences_swapped_out_total",
+        "Sequences that left by a swap.",
+        One(|r| r.swapped_out),
+    ),
+    Family::counter(
+        "kvblock_sequences_swapped_in_total",
+        "Sequences that came by a swap.",
+        One(|r| r.swapped_in),
+    ),
+    Family::counter(
+        "kvblock_sequences_swap_blocks_total",
+        "Blocks of sequences that came by swaps, by whether they were copied or found.",
+        By(
+            "result",
+            &[("copied", |r| r.swap_copied), ("found", |r| r.swap_hits)],
+        ),
+    ),
+    Family::counter(
         "kvblock_sequences_adopted_duplicates_total",
         "Duplicates that were put into tables.",
         One(|r| r.adopted),
