@@ -330,6 +330,43 @@ fn what_cannot_be_swapped_now_is_told_with_its_reason() {
     device.seqs.audit(&[&device.leases]).unwrap();
 }
 
+#[test]
+fn a_tier_that_lays_blocks_out_otherwise_is_refused_and_changes_nothing() {
+    let mut device = Tier::new(0, 8);
+    let pool = BlockPool::new(&PoolConfig::new(8, 2 * B)).unwrap();
+    let mut host = Sequences::new(pool, &SequencesConfig::new(8)).unwrap();
+    let a = device.computed("P6", Growth::Cap(4));
+    let before = (device.seqs.report(), device.seqs.state(a));
+    let (space, tokens) = (Namespace::new(), text("P6"));
+    let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand);
+    let other = device
+        .seqs
+        .swap_to(a, &mut host, &request, &mut device.leases, OWNER);
+    assert!(matches!(
+        other,
+        Err(SwapError::Destination(ImportError::Incompatible(_)))
+    ));
+    assert_eq!((device.seqs.report(), device.seqs.state(a)), before);
+    assert!(device.leases.is_empty() && host.is_empty());
+    device.seqs.append(a, 1, &mut Step::new()).unwrap();
+}
+
+#[test]
+fn what_was_not_computed_stays_to_be_computed_at_its_last_position() {
+    let (mut device, mut host) = tiers(8, 8);
+    let whole = host.computed("P8", Growth::OnDemand);
+    host.seqs.release(whole).unwrap();
+    let (space, tokens) = (Namespace::new(), text("P8"));
+    let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand);
+    for (computed, there) in [(3, 4), (8, 8)] {
+        let a = device.seqs.admit(&request).unwrap().handle;
+        device.seqs.computed(a, computed).unwrap();
+        let b = device.swapped(a, &mut host, "P8", Growth::OnDemand);
+        assert_eq!(host.seqs.state(b).unwrap().computed, there);
+        host.seqs.release(b).unwrap();
+    }
+}
+
 /// Its end is written in place, with what was promised.
 #[track_caller]
 fn goes_on(device: &mut Tier, a: Handle) {

@@ -343,7 +343,7 @@ one_of! {
         Stale(Stale),
         /// There are fewer positions.
         Beyond(Beyond),
-        /// Writers may still touch these positions.
+        /// Writers may still touch these positions, or the sequence is being swapped.
         InTransit(InTransit),
     }
 }

@@ -148,6 +148,7 @@ impl Sequence {
         cursor.check(positions)?;
         if positions > self.seal.computed {
             self.check_loaded(core.block_size)?;
+            self.check_computes()?;
         }
         Ok(())
     }

@@ -118,9 +118,17 @@ impl Sequence {
         }
     }
 
-    /// Whether it gets no positions until a reader is done, whoever has it then.
+    /// Whether its blocks are being read, and not written until that is done, whoever has it then.
     pub(super) fn waits_for_reader(&self) -> bool {
         matches!(&self.transit, Transit::Leaving(export) if export.source_waits())
+    }
+
+    /// Whether more of it may be computed: what a swap took with it is all that there is then.
+    pub(super) fn check_computes(&self) -> Result<(), InTransit> {
+        match &self.transit {
+            Transit::Leaving(export) if export.is_swap() => self.check_growth(),
+            _ => Ok(()),
+        }
     }
 
     /// Positions from here on are taken back: what came for them counts for none that are appended later.

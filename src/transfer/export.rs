@@ -200,6 +200,11 @@ impl Export {
         let _ = self.cell.lease.end();
     }
 
+    /// Whether the sequence waits for the reader.
+    pub(crate) fn is_swap(&self) -> bool {
+        self.cell.waits
+    }
+
     /// Whether somebody still reads the blocks, and the sequence waits for that even if it is called off.
     pub(crate) fn source_waits(&self) -> bool {
         self.cell.waits && self.cell.lease.is_live()

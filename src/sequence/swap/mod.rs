@@ -110,7 +110,8 @@ impl Sequences {
     /// admission like any other, refused if the promise can't be had, and tokens that wait to be appended have their room if they are
     /// among those of the request.
     ///
-    /// Meanwhile it gets no positions on either side, and keeps its handle, its promise and its label here. `owner` names the lease that
+    /// Meanwhile it gets no positions on either side, nothing more of it is computed (a step under way comes first), and it keeps its
+    /// handle, its promise and its label here. `owner` names the lease that
     /// holds what is read: one swap out of this pool at a time for each. No block is taken here, not even for a promised copy of the end:
     /// so a tier that has nothing left can still swap out. What is found at the destination is not copied. Of a branch that is swapped
     /// the shared blocks are copied too, and the others keep theirs.
@@ -275,8 +276,8 @@ impl Swap {
     }
 
     /// Calls it off: the source goes on as it was, and the destination gives its blocks back. A copy that is under way is not stopped: until
-    /// [`complete`](Self::complete) says that it has passed, its blocks are held on both sides, and the source gets no positions, so
-    /// that nobody writes what is being read.
+    /// [`complete`](Self::complete) says that it has passed, its blocks are held on both sides, and the source gets and computes no
+    /// positions, so that nobody writes what is being read.
     ///
     /// # Errors
     /// [`SwapAbortError`]; nothing is changed.
