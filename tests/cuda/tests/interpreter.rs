@@ -410,13 +410,16 @@ fn conversions() {
     ]);
 }
 
+/// Instructions, and what they make of three values.
+type MemoryCase = (String, fn(u64, u64, u64) -> u64);
+
 #[test]
 fn memory_of_every_space_and_width() {
     let shared = ".shared .align 16 .b8 s[64];";
     let local = ".local .align 16 .b8 l[64];";
     let driver = Driver::new(1);
     let values = values();
-    let cases: &[(String, fn(u64, u64, u64) -> u64)] = &[
+    let cases: &[MemoryCase] = &[
         (format!("{shared} st.shared.u64 [s+8], ra; ld.shared.u32 d, [s+12]; cvt.u64.u32 rd, d;"), |a, _, _| a >> 32),
         (format!("{shared} st.shared.v4.u32 [s], {{a, b, c, a}}; ld.shared.v2.u64 {{ra, rb}}, [s]; xor.b64 rd, ra, rb;"), |a, b, c| {
             let pair = |low: u64, high: u64| (low & 0xffff_ffff) | high << 32;

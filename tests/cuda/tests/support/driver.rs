@@ -328,16 +328,10 @@ impl Driver {
     /// 0: not capturing, 1: capturing, 2: the capture has failed.
     pub fn capture_status(&self, stream: usize) -> u32 {
         let mut found = 9;
+        let ask = self.f::<unsafe extern "C" fn(usize, *mut u32) -> c_int>("cuStreamIsCapturing");
         // SAFETY: a place for the answer.
-        assert_eq!(
-            unsafe {
-                self.f::<unsafe extern "C" fn(usize, *mut u32) -> c_int>("cuStreamIsCapturing")(
-                    stream,
-                    &raw mut found,
-                )
-            },
-            SUCCESS
-        );
+        let code = unsafe { ask(stream, &raw mut found) };
+        assert_eq!(code, SUCCESS);
         found
     }
 

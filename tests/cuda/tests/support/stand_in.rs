@@ -219,11 +219,8 @@ impl StandIn {
         };
         let mut found = vec![0; bytes];
         // SAFETY: the place has `bytes` bytes.
-        assert_eq!(
-            unsafe { peek(address, found.as_mut_ptr(), bytes) },
-            0,
-            "no memory at {address:#x}"
-        );
+        let code = unsafe { peek(address, found.as_mut_ptr(), bytes) };
+        assert_eq!(code, 0, "no memory at {address:#x}");
         found
     }
 
@@ -234,11 +231,8 @@ impl StandIn {
             self.find::<unsafe extern "C" fn(u64, *const u8, usize) -> c_int>("standin_poke")
         };
         // SAFETY: the place has the bytes.
-        assert_eq!(
-            unsafe { poke(address, bytes.as_ptr(), bytes.len()) },
-            0,
-            "no memory at {address:#x}"
-        );
+        let code = unsafe { poke(address, bytes.as_ptr(), bytes.len()) };
+        assert_eq!(code, 0, "no memory at {address:#x}");
     }
 
     /// The host reads or writes pinned memory now.
