@@ -73,8 +73,8 @@
 //! * Figures count each block once, in the state in which it was seen; they add up exactly at rest.
 //!
 //! # Features
-//! * `std`, `serde` (reports and events), `xxh3` (a faster hasher), `cli` (the program `kvblock` and the trace parsers): all off
-//!   by default, all only add.
+//! * `std`, `serde` (reports and events), `xxh3` (a faster hasher), `cli` (the program `kvblock` and the trace parsers), `cuda` (the module `cuda`: memory and copies
+//!   on NVIDIA devices): all off by default, all only add.
 #![no_std]
 #![deny(unsafe_code)]
 
