@@ -35,14 +35,19 @@ fn memory_is_zero_aligned_and_has_the_addresses_that_it_is_given() {
     let none = HostMemory::new(0).expect("nothing");
     assert!(none.is_empty() && none.as_slice().is_empty());
     assert_eq!(HostMemory::new(usize::MAX).map(|_| ()), Err(OutOfMemory));
-    let leaked: &'static mut [u8] = Box::leak(vec![1, 2, 3].into_boxed_slice());
-    let address = leaked.as_ptr().addr() as u64;
-    let mut memory = HostMemory::from_static(leaked);
+    let bytes: *mut [u8] = Box::into_raw(vec![1, 2, 3].into_boxed_slice());
+    // SAFETY: nobody else has the bytes until they are freed below, when this borrow has ended.
+    let forever: &'static mut [u8] = unsafe { &mut *bytes };
+    let address = forever.as_ptr().addr() as u64;
+    let mut memory = HostMemory::from_static(forever);
     memory.as_mut_slice()[1] = 9;
     assert_eq!(
         (memory.base(), memory.as_slice()),
         (address, &[1, 9, 3][..])
     );
+    drop(memory);
+    // SAFETY: it came from a box, and what borrowed it is gone.
+    drop(unsafe { Box::from_raw(bytes) });
 }
 
 #[test]
