@@ -92,6 +92,11 @@ fn permutations(width: u64) -> Vec<Shape> {
         let tiles = [tile(hnd, parts, positions, heads, words), tile(nhd, parts, positions, heads, words)];
         shape(name, Copy::tiles(2, tiles, all(heads), (placing, 2, gap), (Apart, 2, gap)), &[(0, 0), (1, 1)], grids)
     };
+    // Planes of two chunks each.
+    let many = |planes| {
+        let tiles = [tile(nhd, 1, 3, 4, chunk / 8), tile(hnd, 1, 3, 4, chunk / 8)];
+        shape("several planes", Copy::tiles(planes, tiles, all(4), (BlockFirst, 2, 0), (Apart, 2, width)), &[(1, 0)], &[3])
+    };
     let slice = |name, tiles: [Tile; 2], heads, grids| {
         shape(name, Copy::tiles(2, tiles, heads, (Apart, 2, width), (BlockFirst, 2, 0)), &[(1, 1), (0, 0)], grids)
     };
@@ -105,11 +110,14 @@ fn permutations(width: u64) -> Vec<Shape> {
         back("runs of 256 words", [2, 3, 2, 256], BlockFirst, 0, &[2]),
         turned("runs of 257 words", [1, 3, 4, 257], Apart, width, &[2]),
         back("runs of a chunk and a word", [1, 2, 2, chunk + 1], Apart, 0, &[7]),
+        back("a part of a round", [1, 5, 4, 15], Apart, 0, &[1]),
         turned("a block of a chunk", [2, 4, chunk / 64, 8], Apart, width, &[1, 4]),
         back("a block of a word more than a chunk", [1, 1, 1, chunk + 1], Apart, width, &[3]),
         slice("heads of a wide shard to a narrow one", [tile(nhd, 2, 6, 8, 5), tile(hnd, 2, 6, 2, 5)], Heads { source_first: 6, destination_first: 0, count: 2 }, &[1, 2]),
         slice("heads of a narrow shard to a wide one", [tile(hnd, 2, 6, 2, 5), tile(nhd, 2, 6, 8, 5)], Heads { source_first: 0, destination_first: 4, count: 2 }, &[2]),
         slice("heads in the same order", [tile(nhd, 2, 9, 4, 11), tile(nhd, 2, 9, 7, 11)], Heads { source_first: 1, destination_first: 3, count: 3 }, &[3]),
+        many(5),
+        many(3),
         slice("one head of one", [tile(nhd, 1, 37, 1, 41), tile(hnd, 1, 37, 1, 41)], all(1), &[2]),
     ]
 }
