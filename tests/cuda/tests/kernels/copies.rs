@@ -44,7 +44,11 @@ impl Side {
                 }
             }
         }
-        Self { blocks, planes: placed, bytes: gap + all * u64::from(blocks) }
+        Self {
+            blocks,
+            planes: placed,
+            bytes: gap + all * u64::from(blocks),
+        }
     }
 }
 
@@ -65,8 +69,13 @@ impl Tile {
 
     /// Where the run of this part, position and head begins inside a block.
     pub fn at(&self, part: u32, position: u32, head: u32) -> u64 {
-        let [part, position, head, positions, heads] = [part, position, head, self.positions, self.heads].map(u64::from);
-        let run = if self.heads_inner { position * heads + head } else { head * positions + position };
+        let [part, position, head, positions, heads] =
+            [part, position, head, self.positions, self.heads].map(u64::from);
+        let run = if self.heads_inner {
+            position * heads + head
+        } else {
+            head * positions + position
+        };
         (part * positions * heads + run) * u64::from(self.head_bytes)
     }
 }
@@ -98,7 +107,11 @@ pub const BASES: [usize; 2] = [0, 2];
 
 impl Copy {
     /// Block for block.
-    pub fn blocks(planes: &[u64], source: (Placing, u32, u64), destination: (Placing, u32, u64)) -> Self {
+    pub fn blocks(
+        planes: &[u64],
+        source: (Placing, u32, u64),
+        destination: (Placing, u32, u64),
+    ) -> Self {
         let side = |(placing, blocks, gap)| Side::new(placing, blocks, gap, planes);
         let (source, destination) = (side(source), side(destination));
         let mut table = Vec::new();
@@ -109,13 +122,27 @@ impl Copy {
             runs.push(((from.0, to.0, *bytes), from.1, to.1));
             first += bytes.div_ceil(CHUNK);
         }
-        Self { table, chunks: first.try_into().expect("few chunks"), source, destination, runs }
+        Self {
+            table,
+            chunks: first.try_into().expect("few chunks"),
+            source,
+            destination,
+            runs,
+        }
     }
 
     /// Between tiles of other orders or heads, the same in `planes` planes.
-    pub fn tiles(planes: usize, tiles: [Tile; 2], heads: Heads, source: (Placing, u32, u64), destination: (Placing, u32, u64)) -> Self {
+    pub fn tiles(
+        planes: usize,
+        tiles: [Tile; 2],
+        heads: Heads,
+        source: (Placing, u32, u64),
+        destination: (Placing, u32, u64),
+    ) -> Self {
         let [from, to] = tiles;
-        let side = |(placing, blocks, gap), tile: Tile| Side::new(placing, blocks, gap, &vec![tile.bytes(); planes]);
+        let side = |(placing, blocks, gap), tile: Tile| {
+            Side::new(placing, blocks, gap, &vec![tile.bytes(); planes])
+        };
         let (source, destination) = (side(source, from), side(destination, to));
         let packed = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let bytes = from.bytes() / u64::from(from.heads) * u64::from(heads.count);
@@ -124,8 +151,15 @@ impl Copy {
         let mut first = 0;
         for (read, write) in source.planes.iter().zip(&destination.planes) {
             let mut row = vec![read.0 + from.at(0, 0, heads.source_first), read.1];
-            row.extend([write.0 + to.at(0, 0, heads.destination_first), write.1, first]);
-            row.extend([packed(from.parts, from.positions), packed(heads.count, from.head_bytes)]);
+            row.extend([
+                write.0 + to.at(0, 0, heads.destination_first),
+                write.1,
+                first,
+            ]);
+            row.extend([
+                packed(from.parts, from.positions),
+                packed(heads.count, from.head_bytes),
+            ]);
             row.extend([from.at(1, 0, 0), from.at(0, 1, 0), from.at(0, 0, 1)]);
             row.extend([to.at(1, 0, 0), to.at(0, 1, 0), to.at(0, 0, 1)]);
             table.push(row);
@@ -140,14 +174,21 @@ impl Copy {
                 }
             }
         }
-        Self { table, chunks: first.try_into().expect("few chunks"), source, destination, runs }
+        Self {
+            table,
+            chunks: first.try_into().expect("few chunks"),
+            source,
+            destination,
+            runs,
+        }
     }
 
     /// Copies one pair, byte for byte.
     pub fn plainly(&self, source: &[u8], destination: &mut [u8], pair: Pair) {
         for ((from, to, bytes), source_stride, destination_stride) in &self.runs {
             let range = |start: u64, block: u32, stride: u64| {
-                let start = usize::try_from(start + u64::from(block) * stride).expect("an offset in memory");
+                let start = usize::try_from(start + u64::from(block) * stride)
+                    .expect("an offset in memory");
                 start..start + usize::try_from(*bytes).expect("a length in memory")
             };
             let read = range(*from, pair.0, *source_stride);
@@ -168,7 +209,11 @@ pub struct List {
 impl From<&[Pair]> for List {
     fn from(pairs: &[Pair]) -> Self {
         let count = u32::try_from(pairs.len()).expect("a short list");
-        Self { pairs: pairs.to_vec(), count, capacity: count }
+        Self {
+            pairs: pairs.to_vec(),
+            count,
+            capacity: count,
+        }
     }
 }
 
@@ -182,11 +227,22 @@ pub struct Outcome {
 impl List {
     pub fn outcome(&self, copy: &Copy) -> Outcome {
         if self.count > self.capacity {
-            return Outcome { copied: Vec::new(), report: [u32::MAX, self.count] };
+            return Outcome {
+                copied: Vec::new(),
+                report: [u32::MAX, self.count],
+            };
         }
         let good = |pair: &Pair| pair.0 < copy.source.blocks && pair.1 < copy.destination.blocks;
         let listed = &self.pairs[..usize::try_from(self.count).expect("a short list")];
-        let bad = listed.iter().position(|pair| !good(pair)).map_or(u32::MAX, |index| u32::try_from(index).expect("a short list"));
-        Outcome { copied: listed.iter().copied().filter(good).collect(), report: [bad, 0] }
+        let bad = listed
+            .iter()
+            .position(|pair| !good(pair))
+            .map_or(u32::MAX, |index| {
+                u32::try_from(index).expect("a short list")
+            });
+        Outcome {
+            copied: listed.iter().copied().filter(good).collect(),
+            report: [bad, 0],
+        }
     }
 }
