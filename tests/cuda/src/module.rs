@@ -2,18 +2,55 @@
 
 use core::ffi::CStr;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{
     INVALID_HANDLE, INVALID_IMAGE, INVALID_PTX, NOT_FOUND, Outcome, UNSUPPORTED_PTX_VERSION,
 };
-use crate::ptx::{self, Kernel};
+use crate::ptx::{self, Kernel, PtxError};
 use crate::world::{World, handle};
 
 /// A loaded module.
 #[derive(Debug)]
 pub(crate) struct Module {
-    kernels: BTreeMap<String, Arc<Kernel>>,
+    kernels: Arc<BTreeMap<String, Arc<Kernel>>>,
+}
+
+/// A file that was parsed: tests load the same one again and again.
+#[derive(Debug)]
+struct Parsed {
+    text: String,
+    version: (u32, u32),
+    kernels: Arc<BTreeMap<String, Arc<Kernel>>>,
+}
+
+static PARSED: Mutex<Vec<Arc<Parsed>>> = Mutex::new(Vec::new());
+
+impl Parsed {
+    const KEPT: usize = 4;
+
+    fn of(text: &str) -> Result<Arc<Self>, PtxError> {
+        let mut known = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(parsed) = known.iter().find(|parsed| parsed.text == text) {
+            return Ok(parsed.clone());
+        }
+        let ptx = ptx::parse(text)?;
+        let kernels = ptx
+            .kernels
+            .into_iter()
+            .map(|kernel| (kernel.name.clone(), Arc::new(kernel)))
+            .collect();
+        let parsed = Arc::new(Self {
+            text: text.into(),
+            version: ptx.version,
+            kernels: Arc::new(kernels),
+        });
+        if known.len() == Self::KEPT {
+            known.remove(0);
+        }
+        known.push(parsed.clone());
+        Ok(parsed)
+    }
 }
 
 /// A kernel of a module.
@@ -29,7 +66,7 @@ impl World {
         let Ok(text) = image.to_str() else {
             return (Err(INVALID_IMAGE), "not PTX text".into());
         };
-        let ptx = match ptx::parse(text) {
+        let ptx = match Parsed::of(text) {
             Ok(ptx) => ptx,
             Err(error) => return (Err(INVALID_PTX), error.to_string()),
         };
@@ -42,12 +79,12 @@ impl World {
             );
         }
         let module = handle();
-        let kernels = ptx
-            .kernels
-            .into_iter()
-            .map(|kernel| (kernel.name.clone(), Arc::new(kernel)))
-            .collect();
-        self.modules.insert(module, Module { kernels });
+        self.modules.insert(
+            module,
+            Module {
+                kernels: ptx.kernels.clone(),
+            },
+        );
         (Ok(module), String::new())
     }
 

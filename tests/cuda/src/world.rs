@@ -98,7 +98,7 @@ pub(crate) struct World {
     /// What has run so far, for the times of events.
     pub(crate) ticks: u64,
     /// What was still live when a sound context ended.
-    forgotten: Live,
+    pub(crate) forgotten: Live,
 }
 
 impl World {

@@ -20,9 +20,14 @@ use crate::world::World;
 
 static WORLD: Mutex<Option<World>> = Mutex::new(None);
 
-/// Replaces the world by a new one.
+/// Replaces the world by a new one. `cuInit` is for the process: who has called it does not do so again.
 pub(crate) fn reset(seed: u64) {
-    *lock() = Some(World::new(seed));
+    let mut world = lock();
+    let initialized = world.as_ref().is_some_and(|before| before.initialized);
+    *world = Some(World {
+        initialized,
+        ..World::new(seed)
+    });
 }
 
 fn lock() -> MutexGuard<'static, Option<World>> {

@@ -3,4 +3,5 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 pub mod driver;
+pub mod rig;
 pub mod stand_in;
