@@ -12,3 +12,4 @@ mod plan;
 mod program;
 mod sequential;
 mod serve;
+mod swap;

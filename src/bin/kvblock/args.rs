@@ -11,7 +11,7 @@ use kvblock::trace;
 use crate::plan::PlanArgs;
 use crate::serve::{Phases, Placement, step_time::StepTime};
 use crate::values::{
-    BudgetArg, Fraction, GrowthArg, PinTime, ResizeArg, Share, Slo, TimeArg, Watermark,
+    BudgetArg, Fraction, GrowthArg, HostBlocks, PinTime, ResizeArg, Share, Slo, TimeArg, Watermark,
     at_least_one,
 };
 
@@ -170,6 +170,18 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SHARE")]
     pub(crate) abort_transfers: Option<Share>,
 
+    /// What becomes of a sequence that loses its memory to an older one [default: recompute]
+    #[arg(long, value_enum)]
+    pub(crate) on_shortfall: Option<OnShortfall>,
+
+    /// Blocks of host memory that an instance swaps out to, for each rank: a number or a percentage of the pool [default: 100%]
+    #[arg(long, value_name = "BLOCKS|PERCENT")]
+    pub(crate) host_blocks: Option<HostBlocks>,
+
+    /// Blocks that cross the bus between a rank and its host memory in a step, in each direction [default: 64]
+    #[arg(long, value_name = "BLOCKS", value_parser = at_least_one)]
+    pub(crate) swap_rate: Option<NonZeroUsize>,
+
     /// How long what a turn of a session has published is held for the next one, in seconds or as `1500ms` [default: not at
     /// all]
     #[arg(long, value_name = "SECONDS")]
@@ -178,6 +190,15 @@ pub(crate) struct ServeArgs {
     /// Blocks that may be pinned: a number or a percentage of the pool [default: 25%]
     #[arg(long, value_name = "BLOCKS|PERCENT")]
     pub(crate) pin_budget: Option<Watermark>,
+}
+
+/// What becomes of a sequence that loses its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnShortfall {
+    /// Its blocks are given back, and what is no longer cached of it is computed again
+    Recompute,
+    /// It goes to host memory and comes back; where that is full it is computed again
+    Swap,
 }
 
 impl ServeArgs {
@@ -202,6 +223,9 @@ impl ServeArgs {
             (self.writers.is_some(), "--writers"),
             (self.fetch_rate.is_some(), "--fetch-rate"),
             (self.abort_transfers.is_some(), "--abort-transfers"),
+            (self.on_shortfall.is_some(), "--on-shortfall"),
+            (self.host_blocks.is_some(), "--host-blocks"),
+            (self.swap_rate.is_some(), "--swap-rate"),
             (self.pin.is_some(), "--pin"),
             (self.pin_budget.is_some(), "--pin-budget"),
         ]
@@ -290,6 +314,7 @@ Examples:
   kvblock replay AzureLLMInferenceTrace_conv.csv.gz --blocks 4096 --branch 2 --draft 3 --cancel 2%
   kvblock replay conversation_trace.jsonl --block-size 16,32,64,128
   kvblock replay conversation_trace.jsonl --resize 60s=-25%,120s=+25% --fetch 20% --abort-transfers 10% --overlap
+  kvblock replay conversation_trace.jsonl --growth on-demand --on-shortfall swap --host-blocks 50% --swap-rate 128
   kvblock replay sessions.jsonl --pin 60 --pin-budget 10%
   kvblock replay conversation_trace.jsonl --instances 3 --uneven 2111,2055 --scale-out-at 60 --ready-after 30 --migrate
   kvblock replay --phases long-survivors --instances 2 --drain-at 60

@@ -233,6 +233,42 @@ impl FromStr for Watermark {
     }
 }
 
+/// Blocks of a host tier: a number, or a percentage of the pool, which may be more than all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostBlocks {
+    Blocks(usize),
+    /// A value without its point, and how many digits follow that.
+    Percent(u64, u32),
+}
+
+impl HostBlocks {
+    /// In blocks, for a pool of so many.
+    pub(crate) fn of(self, blocks: usize) -> usize {
+        match self {
+            Self::Blocks(blocks) => blocks,
+            Self::Percent(value, places) => {
+                let whole = u128::from(value) * blocks as u128;
+                let part = whole / (100 * 10_u128.pow(places));
+                usize::try_from(part).unwrap_or(usize::MAX)
+            }
+        }
+    }
+}
+
+impl FromStr for HostBlocks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parsed = match text.strip_suffix('%') {
+            Some(number) => decimal(number).map(|(value, places)| Self::Percent(value, places)),
+            None => text.parse().ok().map(Self::Blocks),
+        };
+        parsed.ok_or_else(|| {
+            format!("`{text}` is neither a number of blocks nor a percentage such as `50%`")
+        })
+    }
+}
+
 /// So many blocks more or fewer, from some time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResizeArg {

@@ -63,6 +63,9 @@ pub(crate) struct Engine {
     pub(super) turn: Turn,
     /// Sequences that are being moved here; none of them runs.
     pub(super) incoming: usize,
+    /// Some sequence waits for blocks that are being swapped out, and how many such blocks are awaited.
+    pub(super) short: bool,
+    pub(super) awaited: usize,
     /// Alone it has not enough memory, and moves may hold some.
     pub(super) in_straits: bool,
     pub(super) figures: EngineFigures,
@@ -88,6 +91,8 @@ impl Engine {
             number,
             stage: Stage::Ready,
             incoming: 0,
+            short: false,
+            awaited: 0,
             in_straits: false,
             figures: EngineFigures::default(),
             resizer: Resizer::new(memory.pool(), &settings.resizes)?,
@@ -139,7 +144,8 @@ impl Engine {
 
     /// Whether one more sequence may live here.
     pub(super) fn has_place(&self, settings: &Settings) -> bool {
-        self.running.len() + self.incoming < settings.max_sequences
+        let leaving = self.memory.leaving();
+        self.running.len() + leaving + self.incoming < settings.max_sequences
     }
 
     /// Tokens that a request which is admitted now may compute in the step that is planned, or in the one behind the step that is under
@@ -150,7 +156,7 @@ impl Engine {
         }
         match self.turn {
             Turn::Between => 0,
-            Turn::Planning { preempted, .. } if preempted => 0,
+            Turn::Planning { preempted, .. } if preempted || self.short => 0,
             Turn::Planning { budget, .. } => budget,
             Turn::Until(_) => {
                 let computed = self.running.iter().filter(|it| it.load == Load::None);
@@ -206,6 +212,7 @@ impl Engine {
             if self.memory.fetches.is_under_way() {
                 self.memory.fetches.figures.load_steps += 1;
             }
+            self.memory.count_swap_step();
         }
         self.memory.launch();
         let handles = self.running.iter().map(|running| running.handle);

@@ -14,6 +14,7 @@ use super::pins::PinFigures;
 use super::resize::Resized;
 use super::samples::Samples;
 use super::step_time::Nanos;
+use super::swap::SwapFigures;
 use super::timeline::Sample;
 use super::tree::TreeFigures;
 use crate::values::Slo;
@@ -30,7 +31,9 @@ pub(crate) struct Figures {
     pub(crate) failed: u64,
     /// The most positions that a request needed which could never be admitted.
     pub(crate) longest_refused: u64,
+    /// Sequences that lost their memory and are computed again, and the positions of them that were.
     pub(crate) preemptions: u64,
+    pub(crate) recomputed: u64,
     pub(crate) forks: u64,
     /// Branches that were not made by a fork, for want of memory, and were admitted later instead.
     pub(crate) branches_queued: u64,
@@ -198,6 +201,7 @@ pub(crate) struct Outcome {
     pub(crate) busy: Nanos,
     pub(crate) fetched: FetchFigures,
     pub(crate) pinned: PinFigures,
+    pub(crate) swapped: SwapFigures,
     pub(crate) resized: Vec<Resized>,
     /// Each instance, and if it is a fleet, what there was over the time.
     pub(crate) instances: Vec<InstanceEnd>,
@@ -231,11 +235,50 @@ pub(crate) struct Totals {
     pub(crate) held: u64,
     pub(crate) reserved: u64,
     pub(crate) sequences: u64,
+    /// What the host tiers' registries and pools say.
+    pub(crate) host: HostTotals,
+    /// Blocks that were copied back to the device, and found there instead.
+    pub(crate) swapped_in: u64,
+    pub(crate) swap_in_hits: u64,
+}
+
+/// Sums over the host tiers of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostTotals {
+    /// Blocks that were copied there, and found there instead.
+    pub(crate) swapped_out: u64,
+    pub(crate) swap_out_hits: u64,
+    pub(crate) reclaims: u64,
+    pub(crate) capacity: u64,
+    /// At the end.
+    pub(crate) held: u64,
+    pub(crate) idle: u64,
+    pub(crate) free: u64,
+    pub(crate) reserved: u64,
+    pub(crate) sequences: u64,
+}
+
+impl HostTotals {
+    fn add(&mut self, shards: &[SequencesReport]) {
+        self.sequences += shards.first().map_or(0, |it| it.sequences as u64);
+        for report in shards {
+            let pool = &report.pool;
+            self.swapped_out += report.swap_copied;
+            self.swap_out_hits += report.swap_hits;
+            self.reclaims += pool.reclaims;
+            self.capacity += pool.capacity as u64;
+            self.held += (pool.held + pool.quarantined) as u64;
+            self.idle += pool.idle as u64;
+            self.free += pool.free as u64;
+            self.reserved += pool.reserved as u64;
+        }
+    }
 }
 
 impl Totals {
     /// Adds those of an instance: its shards have the same sequences.
-    pub(crate) fn add(&mut self, shards: &[SequencesReport]) {
+    pub(crate) fn add(&mut self, shards: &[SequencesReport], host: &[SequencesReport]) {
+        self.host.add(host);
         if let Some(first) = shards.first() {
             self.preemptions += first.preemptions;
             self.first.extend(&first.first);
@@ -243,6 +286,8 @@ impl Totals {
             self.sequences += first.sequences as u64;
         }
         for report in shards {
+            self.swapped_in += report.swap_copied;
+            self.swap_in_hits += report.swap_hits;
             self.copies += report.copies;
             self.adopted += report.adopted;
             self.reclaims += report.pool.reclaims;

@@ -14,6 +14,7 @@ use super::pins::PinFigures;
 use super::resize::Resized;
 use super::settings::Settings;
 use super::step_time::{Clock, Nanos, StepTime};
+use super::swap::{SwapFigures, Swaps};
 use super::timeline::{Sample, Timeline};
 use crate::failure::Failure;
 
@@ -98,6 +99,8 @@ impl Log {
                 loading,
                 late,
                 pinned: memory.pins().map_or(0, |pins| pins.used()),
+                swapping: memory.swapping().map_or(0, Swaps::left),
+                host_held: memory.swapping().map_or(0, Swaps::held),
             };
             self.timeline.add(now, sample);
         }
@@ -133,6 +136,7 @@ impl Log {
             busy: self.clock.busy(),
             fetched: FetchFigures::default(),
             pinned: PinFigures::default(),
+            swapped: SwapFigures::default(),
             resized: Vec::new(),
             instances: Vec::new(),
             fleet_series,
@@ -149,11 +153,19 @@ impl Log {
             if let Some(pins) = memory.pins() {
                 outcome.pinned.add(&pins.figures);
             }
+            if let Some(swaps) = memory.swapping() {
+                outcome.swapped.add(&swaps.figures);
+            }
             outcome.resized.extend(resized);
             let shards = memory.shards().iter();
             let reports: Vec<_> = shards.map(Sequences::report).collect();
-            outcome.totals.add(&reports);
-            outcome.instances.push(InstanceEnd { figures, reports });
+            let host = memory.host_reports();
+            outcome.totals.add(&reports, &host);
+            outcome.instances.push(InstanceEnd {
+                figures,
+                reports,
+                host,
+            });
         }
         outcome.figures = self.figures;
         outcome.series = self.timeline.into_samples();

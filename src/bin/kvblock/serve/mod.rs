@@ -5,10 +5,11 @@
 //! * `step_time`, `draw`, `settings` from `options`: the virtual clock, chance by seed, what is asked for;
 //! * `fetch`, `overlap`, `pins`, `resize`: writers, the device's last step, what is held for later, the pool's size;
 //! * `job`, `queue`, `running`: a request on its way;
+//! * `swap`: host memory for who loses its memory, and the bus to it;
 //! * `drafts`, `sessions`, `schedule`: guesses, and when requests arrive;
 //! * `memory`: the registry as an engine uses it, over all shards of its instance;
 //! * `samples`, `figures`, `timeline`, `log`: what is noted;
-//! * `world`, `engine` with `plan` and `settle`: what engines share, and one engine's steps;
+//! * `world`, `engine` with `plan`, `swapping` and `settle`: what engines share, and one engine's steps;
 //! * `simulator` with `place` and `fleet`: engines on one clock; `tree`: one engine for trees of thoughts;
 //! * `summary`, `sweep`: what is reported.
 
@@ -37,6 +38,8 @@ mod settle;
 mod simulator;
 pub(crate) mod step_time;
 mod summary;
+mod swap;
+mod swapping;
 mod sweep;
 mod timeline;
 mod tree;

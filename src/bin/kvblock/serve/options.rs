@@ -8,7 +8,8 @@ use super::drafts::Drafts;
 use super::fleet::settings::FleetSettings;
 use super::settings::{FetchSettings, PinSettings, Settings, resizes, watermark};
 use super::step_time::StepTime;
-use crate::args::ReplayArgs;
+use super::swap::SwapSettings;
+use crate::args::{OnShortfall, ReplayArgs};
 use crate::failure::Failure;
 use crate::replay::Rows;
 use crate::values::{BudgetArg, GrowthArg, Share, Slo, Watermark};
@@ -42,6 +43,12 @@ pub(super) fn check_rows(args: &ReplayArgs, rows: &Rows) -> Result<(), Failure> 
         (serve.overlap, requests, "--overlap", "requests"),
         (serve.fetch.is_some(), requests, "--fetch", "requests"),
         (
+            serve.on_shortfall.is_some(),
+            requests,
+            "--on-shortfall",
+            "requests",
+        ),
+        (
             args.fleet.given().is_some(),
             requests,
             args.fleet.given().unwrap_or_default(),
@@ -55,6 +62,34 @@ pub(super) fn check_rows(args: &ReplayArgs, rows: &Rows) -> Result<(), Failure> 
         }
     }
     Ok(())
+}
+
+/// The host tier that is asked for, if one is, beside so many blocks.
+fn swap_of(args: &ReplayArgs, blocks: usize) -> Result<Option<SwapSettings>, Failure> {
+    let (serve, fleet) = (&args.serve, &args.fleet);
+    if serve.on_shortfall != Some(OnShortfall::Swap) {
+        return Ok(None);
+    }
+    let leaves = if fleet.migrate {
+        Some("--migrate")
+    } else {
+        fleet.drain_at.map(|_| "--drain-at")
+    };
+    if let Some(option) = leaves {
+        return Err(Failure::Input(format!(
+            "--on-shortfall swap keeps a sequence in its instance's host memory, which {option} would take it away from: name one of the two"
+        )));
+    }
+    let host_blocks = serve.host_blocks.map_or(blocks, |it| it.of(blocks));
+    if host_blocks == 0 {
+        return Err(Failure::Input(format!(
+            "a host tier of no blocks takes nothing: name more than none of {blocks} with --host-blocks, or `--on-shortfall recompute`"
+        )));
+    }
+    Ok(Some(SwapSettings {
+        host_blocks,
+        rate: serve.swap_rate.map_or(64, usize::from),
+    }))
 }
 
 /// The settings of each run; memory is what `--blocks` is in blocks of the first size.
@@ -113,6 +148,7 @@ pub(super) fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
                 None => blocks / 4,
             },
         }),
+        swap: swap_of(args, blocks)?,
         fleet,
         audit_every: args.audit_every.map(|every| every.get() as u64),
         seed: args.seed,
@@ -147,6 +183,18 @@ pub(super) fn settings_of(args: &ReplayArgs) -> Result<Vec<Settings>, Failure> {
             serve.pin.is_some(),
             "--pin-budget",
             "--pin",
+        ),
+        (
+            serve.host_blocks.is_some(),
+            first.swap.is_some(),
+            "--host-blocks",
+            "--on-shortfall swap",
+        ),
+        (
+            serve.swap_rate.is_some(),
+            first.swap.is_some(),
+            "--swap-rate",
+            "--on-shortfall swap",
         ),
     ] {
         if given && !needed {

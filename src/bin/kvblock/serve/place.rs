@@ -197,6 +197,10 @@ impl Engine {
             if self.room(world.settings) == 0 {
                 break;
             }
+            if self.memory.is_leaving(head.seniority) {
+                // It comes back when it has arrived.
+                break;
+            }
             let prospects = [self.prospects()];
             if self.queue.is_hopeless(&prospects) {
                 world.log.figures.short_steps += 1;
@@ -247,9 +251,12 @@ impl Engine {
             .budget(world.settings.budget.into())
             .returning(head.returning)
             .label(head.request as u64);
-        let entered = match job.fetch.filter(|_| !head.returning) {
-            Some(fate) => self.memory.import(&admit, head.request as u64, fate)?,
-            None => self.memory.admit(&admit)?,
+        let swapped = self.memory.swap_in(head.seniority, &admit)?;
+        let swaps = swapped.is_some();
+        let entered = match (swapped, job.fetch.filter(|_| !head.returning)) {
+            (Some(entered), _) => entered,
+            (None, Some(fate)) => self.memory.import(&admit, head.request as u64, fate)?,
+            (None, None) => self.memory.admit(&admit)?,
         };
         let admitted = match entered {
             Ok(admitted) => admitted,
@@ -265,7 +272,7 @@ impl Engine {
         }
         let mut running = Running::new(*head, admitted.handle, length, admitted.hit);
         if admitted.loads {
-            running.load = Load::UnderWay;
+            running.load = if swaps { Load::SwapsIn } else { Load::UnderWay };
         }
         self.enter(running);
         Ok(Ok(()))

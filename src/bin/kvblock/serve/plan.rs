@@ -21,10 +21,13 @@ impl Engine {
     ) -> Result<bool, Failure> {
         self.scratch.batch.clear();
         self.scratch.short.clear();
+        self.short = false;
+        self.awaited = 0;
         for running in &mut self.running {
             running.grows = 0;
             running.chunk = 0;
-            if running.prefill_left() > 0 || running.load == Load::Leaving || *budget == 0 {
+            let pauses = matches!(running.load, Load::Leaving | Load::SwapsIn);
+            if running.prefill_left() > 0 || pauses || *budget == 0 {
                 continue;
             }
             let output = world.jobs[running.branch.request].output;
@@ -75,12 +78,18 @@ impl Engine {
                 world.log.figures.waits_for_fences += 1;
                 return Ok(());
             }
+            let comes = self.awaits(lack.blocks);
+            if comes {
+                self.wait_for_swap(at);
+                return Ok(());
+            }
             if self.running[at].grows > 1 {
                 self.running[at].grows = 1;
                 continue;
             }
             let newer = self.running[at + 1..].iter().rev();
-            let newer = newer.filter(|running| running.load != Load::Leaving);
+            let stays = |load| matches!(load, Load::Leaving | Load::SwapsIn);
+            let newer = newer.filter(|running| !stays(running.load));
             self.scratch.order.clear();
             self.scratch
                 .order
@@ -90,6 +99,9 @@ impl Engine {
                 for victim in core::mem::take(&mut self.scratch.victims) {
                     self.preempt(world, victim)?;
                 }
+            } else if self.memory.is_swapping() {
+                self.wait_for_swap(at);
+                return Ok(());
             } else if at > 0 {
                 return self.preempt(world, handle);
             } else if !self.scratch.order.is_empty() {
@@ -112,7 +124,7 @@ impl Engine {
         self.fail(world, at)
     }
 
-    /// Takes a sequence's memory. What it has generated is kept, and it waits ahead of all that are newer.
+    /// Takes a running sequence's memory.
     fn preempt(&mut self, world: &mut World<'_>, handle: Handle) -> Result<(), Failure> {
         let Some(at) = self
             .running
@@ -124,17 +136,7 @@ impl Engine {
             )));
         };
         let running = self.running.remove(at);
-        self.memory.preempt(handle)?;
-        world.log.figures.preemptions += 1;
-        self.wait(
-            world,
-            Branch {
-                returning: true,
-                joins: false,
-                ..running.branch
-            },
-        );
-        Ok(())
+        self.lose(world, &running)
     }
 
     /// Ends the request of a sequence that cannot grow.
@@ -170,6 +172,6 @@ impl Engine {
         }
         self.running
             .retain(|running| running.branch.request != branch.request);
-        Ok(())
+        self.memory.forget_swapped(branch.seniority.arrived)
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Branch {
     pub(crate) returning: bool,
     /// Whether it could not be made by a fork, and is admitted for the first time.
     pub(crate) joins: bool,
+    /// Positions that were computed when it lost its memory: those of them that are not found are computed again.
+    pub(crate) lost: usize,
 }
 
 /// What a memory looked like to an admission: as long as neither count grows, it is refused again.
@@ -137,6 +139,7 @@ mod tests {
             last_token: None,
             returning: false,
             joins: false,
+            lost: 0,
         }
     }
 

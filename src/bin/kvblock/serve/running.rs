@@ -13,6 +13,8 @@ pub(crate) enum Load {
     Failed,
     /// All of it is being moved to another instance.
     Leaving,
+    /// All of it is being swapped in from the host tier.
+    SwapsIn,
 }
 
 /// A branch with its sequence, and what the step at hand does with it.
@@ -60,7 +62,7 @@ impl Running {
     pub(crate) fn plan_chunk(&mut self, budget: &mut usize) {
         self.chunk = match self.load {
             Load::None => self.prefill_left().min(*budget),
-            Load::UnderWay | Load::Failed | Load::Leaving => 0,
+            Load::UnderWay | Load::Failed | Load::Leaving | Load::SwapsIn => 0,
         };
         *budget -= self.chunk;
     }

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::drafts::Drafts;
 use super::fleet::settings::FleetSettings;
 use super::step_time::{Nanos, StepTime};
+use super::swap::SwapSettings;
 use crate::failure::Failure;
 use crate::values::{BudgetArg, GrowthArg, ResizeArg, Share, Slo, Watermark};
 
@@ -65,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) overlap: bool,
     pub(crate) fetch: FetchSettings,
     pub(crate) pins: Option<PinSettings>,
+    /// The host tier, if who loses its memory is swapped out to one.
+    pub(crate) swap: Option<SwapSettings>,
     pub(crate) fleet: FleetSettings,
     pub(crate) audit_every: Option<u64>,
     pub(crate) seed: u64,
@@ -134,6 +137,10 @@ impl Settings {
         }
         if let Some(pins) = &mut settings.pins {
             pins.budget = convert(pins.budget);
+        }
+        if let Some(swap) = &mut settings.swap {
+            swap.host_blocks = convert(swap.host_blocks);
+            swap.rate = convert(swap.rate).max(1);
         }
         settings
     }
@@ -259,6 +266,7 @@ pub(crate) mod tests {
                 aborted: Share::NONE,
             },
             pins: None,
+            swap: None,
             fleet: FleetSettings::one(8_192),
             audit_every: None,
             seed: 0,

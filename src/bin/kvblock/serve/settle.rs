@@ -77,8 +77,11 @@ impl Engine {
 
     /// Part of a prompt was computed, the last one gives a token.
     fn prefilled(&mut self, world: &mut World<'_>, running: &mut Running) -> Result<(), Failure> {
+        let before = running.computed;
         running.computed += running.chunk;
         world.log.figures.computed += running.chunk as u64;
+        let lost = running.branch.lost;
+        world.log.figures.recomputed += (running.computed.min(lost) - before.min(lost)) as u64;
         self.figures.computed_tokens += running.chunk as u64;
         self.memory
             .computed_prompt(running.handle, running.computed)?;
@@ -198,6 +201,7 @@ impl Engine {
                 },
                 returning: true,
                 joins: !forked,
+                lost: 0,
                 ..parent.branch
             };
             if forked {

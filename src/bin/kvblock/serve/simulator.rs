@@ -194,6 +194,7 @@ impl<'t> Simulator<'t> {
             self.load_moves(at)?;
             let engine = &mut self.engines[at];
             engine.memory.end_step()?;
+            engine.end_swaps()?;
             self.world
                 .log
                 .audit_if_due(&engine.memory, engine.figures.steps);

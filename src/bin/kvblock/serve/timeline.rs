@@ -34,6 +34,9 @@ pub(crate) struct Sample {
     pub(crate) late: usize,
     /// Held by pins, a shared one once a pin.
     pub(crate) pinned: usize,
+    /// Still to be carried by swaps, and held in host memory.
+    pub(crate) swapping: usize,
+    pub(crate) host_held: usize,
 }
 
 type Count = fn(&Sample) -> usize;
@@ -41,13 +44,15 @@ type Count = fn(&Sample) -> usize;
 const ONLINE: &str = "online";
 
 /// Columns that are shown only if they tell anything.
-const LIFETIMES: [(&str, Count); 6] = [
+const LIFETIMES: [(&str, Count); 8] = [
     (ONLINE, |sample| sample.online),
     ("draining", |sample| sample.draining),
     ("quarantined", |sample| sample.quarantined),
     ("loading", |sample| sample.loading),
     ("late", |sample| sample.late),
     ("pinned", |sample| sample.pinned),
+    ("swapping", |sample| sample.swapping),
+    ("on the host", |sample| sample.host_held),
 ];
 
 /// Samples at a distance that doubles whenever there are too many.

@@ -90,6 +90,7 @@ impl<'t> World<'t> {
                 last_token: None,
                 returning: false,
                 joins: false,
+                lost: 0,
             });
         }
     }

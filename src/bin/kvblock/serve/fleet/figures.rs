@@ -49,6 +49,8 @@ pub(crate) struct InstanceEnd {
     pub(crate) figures: EngineFigures,
     /// Of each shard; one in lockstep.
     pub(crate) reports: Vec<SequencesReport>,
+    /// Of its host tier, if it has one.
+    pub(crate) host: Vec<SequencesReport>,
 }
 
 /// A request that fits into the blocks of all instances together, and into none of them.

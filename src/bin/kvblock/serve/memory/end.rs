@@ -11,6 +11,9 @@ impl Memory {
         self.changes += 1;
         self.fetches.give_up(handle);
         self.moves.give_up(handle);
+        if self.give_up_swap_in(handle)? {
+            return Ok(());
+        }
         if let Some((lanes, fence)) = self.overlap.fenced() {
             let released = self.instance.release_after(handle, lanes, fence);
             return released.map_err(cannot_fail("release_after"));
@@ -75,6 +78,7 @@ impl Memory {
     /// Nothing happens for a while: who is late answers, and the device is done.
     pub(crate) fn idle(&mut self) -> Result<(), Failure> {
         self.overlap.wait();
+        self.wait_for_swaps()?;
         self.moves.wait_for_late()?;
         self.fetches.wait_for_late().map(drop)
     }
@@ -82,6 +86,7 @@ impl Memory {
     /// The run is over: waits for everybody, and ends the pins.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         self.wait_for_device()?;
+        self.wait_for_swaps()?;
         self.fetches.wait_for_late()?;
         self.moves.wait_for_late()?;
         if let Some(pins) = &mut self.pins {

@@ -7,6 +7,7 @@ mod end;
 mod lack;
 mod make;
 pub(crate) mod moves;
+mod swaps;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -23,6 +24,7 @@ use crate::serve::overlap::Overlap;
 use crate::serve::pins::Pins;
 use crate::serve::settings::Settings;
 use crate::serve::step_time::Nanos;
+use crate::serve::swap::Swaps;
 use lack::Lack;
 
 /// An admission that was granted.
@@ -59,6 +61,7 @@ pub(crate) struct Memory {
     /// What is offered to be moved away.
     exports: Option<Vec<Leases>>,
     pins: Option<Pins>,
+    swaps: Option<Swaps>,
 }
 
 /// What the tables of some sequences hold.
@@ -85,12 +88,17 @@ impl Memory {
         let instance = make::instance(settings, number)?;
         let exports = settings.fleet.migrate.then(|| moves::exports(&instance));
         let pins = settings.pins.map(|pins| Pins::new(&instance, pins));
+        let swaps = settings.swap.map(|swap| {
+            let host = make::host(settings, swap.host_blocks, number)?;
+            Swaps::new(swap, &instance, host)
+        });
         Ok(Self {
             overlap: Overlap::new(&instance, settings.overlap)?,
             fetches: Fetches::new(settings.fetch, settings.seed),
             moves: Fetches::new(settings.fetch, settings.seed),
             exports: exports.transpose()?,
             pins: pins.transpose()?,
+            swaps: swaps.transpose()?,
             instance,
             step: InstanceStep::new(),
             asked: Vec::new(),
@@ -220,7 +228,7 @@ impl Memory {
 
     /// Whether some writer has not answered.
     pub(crate) fn is_loading(&self) -> bool {
-        self.fetches.is_under_way() || self.moves.is_under_way()
+        self.fetches.is_under_way() || self.moves.is_under_way() || self.is_swapping()
     }
 
     /// Blocks of a shard that late writers may touch, of transfers and of moves.
@@ -421,11 +429,13 @@ impl Memory {
         others.extend(self.overlap.lanes().iter().map(|lane| lane as &dyn Holder));
         let exports = self.exports.iter().flatten();
         let pins = self.pins.iter().flat_map(|pins| pins.leases());
-        others.extend(exports.chain(pins).map(|leases| leases as &dyn Holder));
-        self.instance
-            .audit(&others)
-            .err()
+        let swaps = self.swaps.iter().flat_map(|it| &it.leases[0]);
+        let leases = exports.chain(pins).chain(swaps);
+        others.extend(leases.map(|leases| leases as &dyn Holder));
+        let found = self.instance.audit(&others).err();
+        found
             .map(|found| found.to_string())
+            .or_else(|| self.audit_host())
     }
 }
 

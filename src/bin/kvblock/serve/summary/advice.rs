@@ -107,8 +107,9 @@ impl Summary {
 
     fn on_preemptions(&self) -> Option<String> {
         let requests = &self.requests;
+        let preemptions = self.swaps.preemptions_by_recompute;
         // One in fifty requests.
-        (requests.preemptions * 50 > requests.requests).then(|| {
+        (preemptions * 50 > requests.requests).then(|| {
             let remedy = if self.asked.watermark == 0 {
                 "`--growth cap` has none, and `--watermark 2%` fewer"
             } else {
@@ -116,7 +117,7 @@ impl Summary {
             };
             format!(
                 "{} preemptions for {} requests, each computes again what is no longer cached: {remedy}",
-                grouped(requests.preemptions),
+                grouped(preemptions),
                 grouped(requests.requests)
             )
         })

@@ -6,6 +6,7 @@ mod lifetimes;
 mod requests;
 mod speed;
 mod storage;
+mod swaps;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,6 +27,7 @@ use lifetimes::Lifetimes;
 use requests::Requests;
 use speed::Speed;
 use storage::Storage;
+use swaps::Swaps;
 
 /// What was served, beside the settings.
 #[derive(Clone, Debug, Serialize)]
@@ -48,6 +50,8 @@ pub(crate) struct Summary {
     asked: Asked,
     #[serde(flatten)]
     requests: Requests,
+    #[serde(flatten)]
+    swaps: Swaps,
     #[serde(flatten)]
     speed: Speed,
     #[serde(flatten)]
@@ -76,10 +80,12 @@ impl Summary {
     ) -> Self {
         let (figures, totals) = (&outcome.figures, &outcome.totals);
         let fleet = FleetSummary::new(settings, &outcome);
+        let swaps = Swaps::new(settings, &outcome);
         Self {
             source: source.clone(),
             asked: Asked::new(settings),
-            requests: Requests::new(settings, figures, totals),
+            requests: Requests::new(settings, figures, totals, swaps.preemptions()),
+            swaps,
             speed: Speed::new(&outcome),
             storage: Storage::new(settings.block_size, figures, totals),
             lifetimes: Lifetimes::new(settings, &outcome),
@@ -111,6 +117,8 @@ impl Summary {
             rows.push(self.requests.hit_row());
         } else {
             rows.extend(self.requests.rows());
+            rows.extend(self.swaps.rows());
+            rows.extend(self.requests.hit_rows());
         }
         rows.extend(self.speed.rows(&self.asked.slo));
         rows.extend(self.lifetimes.rows());
@@ -164,6 +172,18 @@ impl Summary {
             (storage.held_at_end, "blocks are held"),
             (storage.reserved_at_end, "credits are reserved"),
             (storage.sequences_at_end, "sequences are left"),
+            (
+                self.swaps.host_held_at_end,
+                "blocks of host memory are held",
+            ),
+            (
+                self.swaps.host_reserved_at_end,
+                "credits of host memory are reserved",
+            ),
+            (
+                self.swaps.host_sequences_at_end,
+                "sequences are left in host memory",
+            ),
         ] {
             if count > 0 {
                 found.push(format!(
@@ -184,6 +204,11 @@ fn reports(instances: &[InstanceEnd]) -> String {
             said.push(format!("Instance {number}:"));
         }
         let shards = instance.reports.iter();
+        said.extend(shards.map(|it| it.to_string().trim_end().to_string()));
+        if !instance.host.is_empty() {
+            said.push("In host memory:".to_string());
+        }
+        let shards = instance.host.iter();
         said.extend(shards.map(|it| it.to_string().trim_end().to_string()));
     }
     said.join("\n")

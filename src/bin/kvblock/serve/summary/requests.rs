@@ -35,7 +35,12 @@ pub(super) struct Requests {
 
 impl Requests {
     #[expect(clippy::cast_precision_loss, reason = "figures to read")]
-    pub(super) fn new(settings: &Settings, figures: &Figures, totals: &Totals) -> Self {
+    pub(super) fn new(
+        settings: &Settings,
+        figures: &Figures,
+        totals: &Totals,
+        preemptions: u64,
+    ) -> Self {
         let (joined, moved) = (figures.joined, figures.moved);
         Self {
             requests: figures.arrived,
@@ -48,7 +53,7 @@ impl Requests {
                 0 => 0,
                 positions => settings.blocks_for(positions),
             },
-            preemptions: totals.preemptions,
+            preemptions,
             returns: totals.returned.requests - joined.requests - moved.requests,
             hit_ratio: totals.first.ratio(),
             returned_hit_ratio: per(
@@ -81,13 +86,16 @@ impl Requests {
                 "tokens",
             ),
             count("preemptions", self.preemptions, "preemptions"),
-            self.hit_row(),
-            (
-                "  of returns",
-                format!("{:.6}", self.returned_hit_ratio),
-                "of positions",
-            ),
         ])
+    }
+
+    pub(super) fn hit_rows(&self) -> [Row; 2] {
+        let returns = (
+            "  of returns",
+            format!("{:.6}", self.returned_hit_ratio),
+            "of positions",
+        );
+        [self.hit_row(), returns]
     }
 
     pub(super) fn hit_row(&self) -> Row {
