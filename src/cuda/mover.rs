@@ -402,7 +402,7 @@ impl Mover for CudaMover {
         self.timeline.id()
     }
 
-    /// Puts the copies of a plan into the stream.
+    /// Puts the copies of a plan into the stream. The fence of an empty plan passes with what is in the stream before it.
     ///
     /// # Errors
     /// What [`prepare`](CudaMover::prepare) answers. [`CudaError::Capturing`]; [`CudaError::TooManyPairs`]; [`CudaError::Busy`]: try again when
@@ -417,6 +417,9 @@ impl Mover for CudaMover {
         let current = device.enter()?;
         if self.stream().is_capturing(&current)? {
             return Err(CudaError::Capturing);
+        }
+        if plan.is_empty() {
+            return self.timeline.mark_in(&current);
         }
         let waits = fences.waits_for(plan, self.timeline.id())?;
         self.timeline.check_waits(&waits, &self.followed)?;
