@@ -86,7 +86,8 @@ def mutants_of(one, last):
         yield "negate", one.text(guard=negated)
     yield from operations(one)
     first = one.operation.split(".")[0]
-    if first in ORDERED and len(set(one.operands[1:3])) == 2:
+    alike = re.match(r"setp\.(eq|ne)\.", one.operation)
+    if first in ORDERED and not alike and len(set(one.operands[1:3])) == 2:
         destination, left, right, *rest = one.operands
         yield "swap", one.text(operands=[destination, right, left, *rest])
     yield from registers(one, last)

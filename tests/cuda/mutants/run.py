@@ -2,6 +2,7 @@
 """Tries mutants of the committed PTX on the stand-in driver: how well do the tests of the kernels see a wrong instruction?
 
     tests/cuda/mutants/run.py [--kernel NAME]... [--sample N SEED] [--jobs N] [--write]
+    tests/cuda/mutants/run.py --check
 
 Each mutant (mutate.py) is loaded and run on the shapes of tests/cuda/tests/kernels until something is wrong: a byte,
 a report, a fault, a race, or no end. Verdicts:
@@ -13,7 +14,9 @@ a report, a fault, a race, or no end. Verdicts:
 
 At least 95 of 100 that are neither invalid nor equivalent must be killed. --write puts the verdicts into verdicts.tsv,
 which is committed: a row a mutant, `verdict, kernel, line, kind, old text, new text`. Without --kernel: the kernels for
-16 bytes and for 1 byte, whole. Takes about ten minutes of two cores; --sample N SEED takes N of them by chance.
+16 bytes and for 1 byte, whole. Takes some minutes of two cores; --sample N SEED takes N of them by chance.
+
+--check runs nothing and takes no time: are the committed verdicts those of the committed PTX, and are there enough?
 
 Exit status: 0, or 1 when too many survive, or 2 for a wrong call.
 """
@@ -91,12 +94,22 @@ def arguments_for_equivalence():
     return {tuple(row.split("\t")[:3]): row.split("\t")[3] for row in rows if row and not row.startswith("#")}
 
 
+def committed(mutants):
+    """The verdicts in verdicts.tsv, which must be those of these mutants."""
+    rows = [row.split("\t") for row in (HERE / "verdicts.tsv").read_text(encoding="ascii").splitlines()[1:]]
+    known = [(int(number), kernel, kind, new) for _, kernel, number, kind, _, new in rows]
+    if known != mutants:
+        sys.exit("verdicts.tsv is of another PTX: run tests/cuda/mutants/run.py --write and commit what it writes")
+    return [row[0] for row in rows]
+
+
 def main():
     parser = argparse.ArgumentParser(description="tries mutants of the committed PTX on the stand-in driver")
     parser.add_argument("--kernel", action="append")
     parser.add_argument("--sample", nargs=2, type=int, metavar=("N", "SEED"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--write", action="store_true", help="write verdicts.tsv")
+    parser.add_argument("--check", action="store_true", help="look at verdicts.tsv instead of running anything")
     arguments = parser.parse_args()
     text = PTX.read_text(encoding="ascii")
     lines = text.splitlines()
@@ -105,13 +118,16 @@ def main():
     if arguments.sample:
         count, seed = arguments.sample
         mutants = sorted(random.Random(seed).sample(mutants, min(count, len(mutants))))
-    program = test_program()
     argued = arguments_for_equivalence()
+    if arguments.check:
+        verdicts = committed(mutants)
+    else:
+        verdicts = judged(test_program(), mutants, arguments.jobs)
     rows = []
-    for (number, kernel, kind, new), verdict in zip(mutants, judged(program, mutants, arguments.jobs)):
+    for (number, kernel, kind, new), verdict in zip(mutants, verdicts):
         old = " ".join(lines[number - 1].split())
-        if verdict == "survives" and (kernel, old, new) in argued:
-            verdict = "equivalent"
+        if verdict in ("survives", "equivalent"):
+            verdict = "equivalent" if (kernel, old, new) in argued else "survives"
         rows.append((verdict, kernel, number, kind, old, new))
     if arguments.write:
         head = "verdict\tkernel\tline\tkind\told\tnew\n"

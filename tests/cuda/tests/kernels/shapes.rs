@@ -64,12 +64,14 @@ fn small_permutation(width: u64) -> Copy {
     )
 }
 
+type Case = (&'static str, u32, u32, Vec<Pair>, &'static [u32]);
+
 /// Lists that are empty, too long or have ids out of range.
 fn lists(copy: fn(u64) -> Copy, width: u64) -> Vec<Shape> {
     let good: &[Pair] = &[(0, 0), (8, 3), (1, 1), (5, 2)];
     let (first_source, first_destination) = (9, 4);
     // The count, the capacity, and what is in memory, which may be more.
-    let cases: [(&'static str, u32, u32, Vec<Pair>, &'static [u32]); 12] = [
+    let cases: [Case; 12] = [
         ("a list", 3, 3, good[..3].to_vec(), &[1, 4]),
         ("an empty list", 0, 4, good.to_vec(), &[1, 5]),
         (
@@ -232,6 +234,11 @@ fn permutations(width: u64) -> Vec<Shape> {
             grids,
         )
     };
+    let one_chunk = {
+        let tiles = [tile(nhd, 1, 3, 2, 2), tile(hnd, 1, 3, 2, 2)];
+        let copy = Copy::tiles(1, tiles, all(2), (Apart, 2, 0), (Apart, 2, width));
+        shape("one plane of one chunk", copy, &[(0, 1), (1, 0)], &[1, 2])
+    };
     // Planes of two chunks each.
     let many = |planes| {
         let tiles = [tile(nhd, 1, 3, 4, chunk / 8), tile(hnd, 1, 3, 4, chunk / 8)];
@@ -252,6 +259,7 @@ fn permutations(width: u64) -> Vec<Shape> {
     };
     vec![
         turned("one word", [1, 1, 1, 1], Apart, width, &[1, 3]),
+        one_chunk,
         // A thread goes on by 256 words: by whole parts, by a part and some, and by less than a run.
         turned("a part is 1 word", [600, 1, 1, 1], Apart, 0, &[1]),
         turned(
