@@ -253,12 +253,16 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Ok(before) = self.make_current() {
-            if let Some(kernels) = self.kernels.take() {
-                kernels.unload(self.driver, &self.leftovers);
+        // What may be in use by a device that failed for good goes with the context, if it is held here.
+        if self.check_alive().is_ok() {
+            // A failure says nothing about a second call.
+            if let Ok(before) = self.make_current().or_else(|_| self.make_current()) {
+                if let Some(kernels) = self.kernels.take() {
+                    kernels.unload(self.driver, &self.leftovers);
+                }
+                self.leftovers.give_back(self.driver);
+                self.leave(before);
             }
-            self.leftovers.give_back(self.driver);
-            self.leave(before);
         }
         if self.retained {
             // SAFETY: it was retained once, and nothing made from it is left: everything holds a handle of this.
