@@ -225,7 +225,12 @@ impl Memory {
 
     /// Finds the region of an access of copies and kernels; `hint` makes the next look-up quick.
     #[inline]
-    pub(crate) fn find(&self, address: u64, bytes: usize, hint: &mut Spot) -> Result<(), Fault> {
+    pub(crate) fn find(
+        &self,
+        address: u64,
+        bytes: usize,
+        hint: &mut Spot,
+    ) -> Result<(), Box<Fault>> {
         let region = self.region(*hint);
         if region.is_some_and(|region| region.live && region.contains(address, bytes)) {
             return Ok(());

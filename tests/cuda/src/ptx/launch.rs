@@ -1,7 +1,7 @@
 //! Executes a launch: blocks in shuffled order, threads of a block one after another or in turns.
 
 use super::machine::{Machine, Stop, Thread};
-use super::scope::Start;
+use super::scope::{Slot, Start};
 use super::{DYNAMIC_SHARED, Kernel};
 use crate::error::LAUNCH_FAILED;
 use crate::findings::Findings;
@@ -67,7 +67,11 @@ pub(crate) fn execute(
 /// Threads as they are at the start, but for what depends on the block. Registers are noise as wide as they are.
 fn threads(launch: &Launch, random: &mut Random) -> Vec<Thread> {
     let [width, height, depth] = launch.block;
-    let noise = random.next();
+    let slots = &launch.kernel.slots;
+    let first: Vec<u64> = slots
+        .iter()
+        .map(|slot| launch_value(launch, *slot, random))
+        .collect();
     (0..width * height * depth)
         .map(|number| {
             let place = [
@@ -75,37 +79,37 @@ fn threads(launch: &Launch, random: &mut Random) -> Vec<Thread> {
                 number / width % height,
                 number / width / height,
             ];
-            let registers =
-                launch
-                    .kernel
-                    .slots
-                    .iter()
-                    .enumerate()
-                    .map(|(at, slot)| match slot.start {
-                        Start::Undefined => {
-                            noise
-                                .rotate_left(at as u32)
-                                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                                & slot.ty.mask()
-                        }
-                        Start::Constant(value) => value,
-                        Start::Thread(axis) => u64::from(place[axis]),
-                        Start::ThreadCount(axis) => u64::from(launch.block[axis]),
-                        Start::BlockCount(axis) => u64::from(launch.grid[axis]),
-                        Start::Lane => u64::from(number % 32),
-                        Start::Warp => u64::from(number / 32),
-                        Start::DynamicShared => u64::from(launch.shared_bytes),
-                        Start::Block(_) => 0,
-                    });
+            let mut registers = first.clone();
+            for (register, slot) in registers.iter_mut().zip(slots) {
+                match slot.start {
+                    Start::Thread(axis) => *register = u64::from(place[axis]),
+                    Start::Lane => *register = u64::from(number % 32),
+                    Start::Warp => *register = u64::from(number / 32),
+                    _ => {}
+                }
+            }
+            let local = vec![0; launch.kernel.local_bytes];
             Thread {
                 number: u64::from(number),
                 at: 0,
-                registers: registers.collect(),
-                local: vec![0; launch.kernel.local_bytes],
+                registers,
+                local,
                 stop: Stop::Turn,
             }
         })
         .collect()
+}
+
+/// What is the same for all threads of a launch.
+fn launch_value(launch: &Launch, slot: Slot, random: &mut Random) -> u64 {
+    match slot.start {
+        Start::Undefined => random.next() & slot.ty.mask(),
+        Start::Constant(value) => value,
+        Start::ThreadCount(axis) => u64::from(launch.block[axis]),
+        Start::BlockCount(axis) => u64::from(launch.grid[axis]),
+        Start::DynamicShared => u64::from(launch.shared_bytes),
+        Start::Thread(_) | Start::Lane | Start::Warp | Start::Block(_) => 0,
+    }
 }
 
 fn prepare(
@@ -122,11 +126,18 @@ fn prepare(
         block / width % height,
         block / width / height,
     ];
+    let of_block: Vec<(usize, u64)> = kernel
+        .slots
+        .iter()
+        .enumerate()
+        .filter_map(|(at, slot)| match slot.start {
+            Start::Block(axis) => Some((at, u64::from(place[axis]))),
+            _ => None,
+        })
+        .collect();
     for thread in threads.iter_mut() {
-        for (register, slot) in thread.registers.iter_mut().zip(&kernel.slots) {
-            if let Start::Block(axis) = slot.start {
-                *register = u64::from(place[axis]);
-            }
+        for (at, value) in &of_block {
+            thread.registers[*at] = *value;
         }
         if !thread.local.is_empty() {
             random.fill(&mut thread.local);
@@ -168,7 +179,9 @@ fn run_block(
                 } else {
                     1 << 20
                 };
-                machine.run(&mut threads[*at], turn)?;
+                machine
+                    .run(&mut threads[*at], turn)
+                    .map_err(|fault| *fault)?;
             }
         }
         let mut waiting = threads.iter().filter_map(|thread| match thread.stop {

@@ -54,7 +54,7 @@ pub(crate) struct Machine<'a> {
 
 impl Machine<'_> {
     /// Executes at most `turn` instructions of a thread.
-    pub(crate) fn run(&mut self, thread: &mut Thread, turn: u64) -> Result<(), Fault> {
+    pub(crate) fn run(&mut self, thread: &mut Thread, turn: u64) -> Result<(), Box<Fault>> {
         let kernel = self.kernel;
         for executed in 1..=turn {
             let instruction = &kernel.code[thread.at];
@@ -75,20 +75,20 @@ impl Machine<'_> {
                         "{} (line {}, block {}, thread {})",
                         fault.text, instruction.line, self.block, thread.number
                     );
-                    return Err(Fault { text, ..fault });
+                    return Err(Box::new(Fault { text, ..*fault }));
                 }
             }
         }
         self.spend(turn)
     }
 
-    fn spend(&mut self, instructions: u64) -> Result<(), Fault> {
+    fn spend(&mut self, instructions: u64) -> Result<(), Box<Fault>> {
         self.budget = self.budget.saturating_sub(instructions);
         if self.budget == 0 {
-            return Err(Fault {
+            return Err(Box::new(Fault {
                 code: LAUNCH_TIMEOUT,
                 text: format!("not over after {} instructions", self.limit),
-            });
+            }));
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Machine<'_> {
         &mut self,
         instruction: &Instruction,
         thread: &mut Thread,
-    ) -> Result<Option<Stop>, Fault> {
+    ) -> Result<Option<Stop>, Box<Fault>> {
         let registers = &mut thread.registers;
         let get = |registers: &[u64], slot: u32| registers[slot as usize];
         match &instruction.op {
@@ -211,17 +211,22 @@ impl Machine<'_> {
             Op::Barrier(number) => return Ok(Some(Stop::Barrier(*number))),
             Op::Exit => return Ok(Some(Stop::Exit)),
             Op::Trap => {
-                return Err(Fault {
+                return Err(Box::new(Fault {
                     code: ILLEGAL_INSTRUCTION,
                     text: "trap".into(),
-                });
+                }));
             }
             Op::Nothing => {}
         }
         Ok(None)
     }
 
-    fn load(&mut self, thread: &mut Thread, shape: Shape, address: u64) -> Result<[u8; 16], Fault> {
+    fn load(
+        &mut self,
+        thread: &mut Thread,
+        shape: Shape,
+        address: u64,
+    ) -> Result<[u8; 16], Box<Fault>> {
         let wide = shape.bytes * shape.elements;
         let mut bytes = [0; 16];
         if shape.space == Space::Parameter {
@@ -246,7 +251,7 @@ impl Machine<'_> {
         shape: Shape,
         address: u64,
         bytes: &[u8; 16],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Box<Fault>> {
         let place = self.place(thread, shape, address, true, false)?;
         // SAFETY: `place` is where an access of this shape, at most 16 bytes, was found to be in bounds.
         unsafe {
@@ -264,10 +269,10 @@ impl Machine<'_> {
         address: u64,
         write: bool,
         atomic: bool,
-    ) -> Result<*mut u8, Fault> {
+    ) -> Result<*mut u8, Box<Fault>> {
         let bytes = shape.bytes * shape.elements;
         if address % bytes as u64 != 0 {
-            return Err(Fault::misaligned(address, bytes));
+            return Err(Fault::misaligned(address, bytes).into());
         }
         let in_shared = address.wrapping_sub(SHARED_WINDOW) < WINDOW;
         let in_local = address.wrapping_sub(LOCAL_WINDOW) < WINDOW;
@@ -290,7 +295,7 @@ impl Machine<'_> {
         bytes: usize,
         write: bool,
         atomic: bool,
-    ) -> Result<*mut u8, Fault> {
+    ) -> Result<*mut u8, Box<Fault>> {
         let spot = if write {
             &mut self.store_spot
         } else {
@@ -299,7 +304,7 @@ impl Machine<'_> {
         self.memory.find(address, bytes, spot)?;
         let spot = *spot;
         let Some(region) = self.memory.region_mut(spot) else {
-            return Err(Fault::illegal(format!("no memory at {address:#x}")));
+            return Err(Fault::illegal(format!("no memory at {address:#x}")).into());
         };
         let mark = Mark::new(self.block, self.barriers, thread.number, atomic);
         let (other, page) =
@@ -323,14 +328,15 @@ impl Machine<'_> {
         bytes: usize,
         write: bool,
         atomic: bool,
-    ) -> Result<*mut u8, Fault> {
+    ) -> Result<*mut u8, Box<Fault>> {
         let start = usize::try_from(address).unwrap_or(usize::MAX);
         let end = start.saturating_add(bytes);
         let fixed = end <= self.kernel.shared_bytes;
         if !fixed && (start < DYNAMIC_SHARED || end > self.shared.len()) {
             return Err(Fault::illegal(format!(
                 "out of bounds: {bytes} bytes at {address} of shared memory"
-            )));
+            ))
+            .into());
         }
         let mark = Mark::new(self.block, self.barriers, thread.number, atomic);
         if let (Some(other), _) = self.shared_marks.access(start, bytes, mark, write) {
@@ -349,12 +355,13 @@ impl Machine<'_> {
     }
 }
 
-fn local_place(thread: &mut Thread, address: u64, bytes: usize) -> Result<*mut u8, Fault> {
+fn local_place(thread: &mut Thread, address: u64, bytes: usize) -> Result<*mut u8, Box<Fault>> {
     let start = usize::try_from(address).unwrap_or(usize::MAX);
     if start.saturating_add(bytes) > thread.local.len() {
         return Err(Fault::illegal(format!(
             "out of bounds: {bytes} bytes at {address} of local memory"
-        )));
+        ))
+        .into());
     }
     Ok(thread.local[start..].as_mut_ptr())
 }
@@ -373,7 +380,7 @@ fn resize(widths: Widths, value: u64) -> u64 {
     cut & mask(widths.register)
 }
 
-fn window(space: Space, generic: bool, address: u64) -> Result<u64, Fault> {
+fn window(space: Space, generic: bool, address: u64) -> Result<u64, Box<Fault>> {
     let start = match space {
         Space::Shared => SHARED_WINDOW,
         Space::Local => LOCAL_WINDOW,
@@ -385,7 +392,7 @@ fn window(space: Space, generic: bool, address: u64) -> Result<u64, Fault> {
     address
         .checked_sub(start)
         .filter(|offset| *offset < WINDOW)
-        .ok_or_else(|| Fault::illegal(format!("{address:#x} is not in that space")))
+        .ok_or_else(|| Fault::illegal(format!("{address:#x} is not in that space")).into())
 }
 
 fn element(bytes: &[u8; 16], at: usize, size: usize) -> u64 {

@@ -42,7 +42,10 @@ pub struct Engine {
 
 /// Small enough for a few copies to fill it, with a ring of two slots of two blocks.
 pub fn config() -> MoverConfig {
-    MoverConfig::new().pairs(8).staging(2, 4 * PLANE)
+    MoverConfig::new()
+        .pairs(8)
+        .thread_blocks(1)
+        .staging(2, 4 * PLANE)
 }
 
 /// Two planes, far apart.
