@@ -1,11 +1,13 @@
 //! Memory that calls over several shards ask for: none in steady state, and where it can't be had nothing changes on any shard.
 
+use core::cell::RefCell;
+
 use kvblock::{
     Admit, AdmitError, AppendError, BlockPool, BranchError, Contents, CreateError, DetachError,
     EndAfterError, ExportError, Fence, Growth, Handle, ImportError, Instance, InstanceError,
     InstanceIncoming, InstanceResizeError, InstanceStep, Lane, LeaseError, Leases, MAX_SHARDS,
     Namespace, Owner, PinError, PoolConfig, Prompt, Rank, ReleaseAfterError, ResizeError,
-    Sequences, SequencesConfig, ShardId, Terms, TokensError, TruncateAfterError,
+    Sequences, SequencesConfig, ShardId, SwapError, Terms, TokensError, TruncateAfterError,
 };
 
 use super::{LIVE, Refuse, armed};
@@ -249,6 +251,42 @@ fn transfers_over_shards_out_of_memory_change_nothing() {
         match used.it.pin(used.a, &mut used.leases, owner, 9) {
             Ok(leases) => leases.len() == 3,
             Err(PinError::Lease(LeaseError::OutOfMemory)) => false,
+            Err(other) => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn swaps_over_shards_out_of_memory_change_nothing_on_either_side() {
+    let tokens: Vec<u32> = (0..102).collect();
+    // One for each call, so that none has room from the one before.
+    let hosts: Vec<_> = (0..200).map(|_| split(3).expect("memory")).collect();
+    let hosts = RefCell::new(hosts);
+    fails_cleanly(20, |used| {
+        let mut host = hosts.borrow_mut().pop().expect("enough of them");
+        let request = Admit::new(Prompt::new(&used.space, &tokens), Growth::OnDemand);
+        let (owner, leases) = (Owner::new(1), &mut used.leases);
+        let swap = used.it.swap_to(used.a, &mut host, &request, leases, owner);
+        match swap {
+            Ok(mut swap) => {
+                let pairs = (0..3).all(|shard| swap.pairs(shard).len() == 26);
+                swap.abort(&mut host).expect("it is open");
+                pairs
+            }
+            Err(
+                SwapError::Source(
+                    ExportError::OutOfMemory(_) | ExportError::Lease(LeaseError::OutOfMemory),
+                )
+                | SwapError::Destination(
+                    ImportError::OutOfMemory(_) | ImportError::Admit(AdmitError::OutOfMemory(_)),
+                ),
+            ) => {
+                for it in host.shards() {
+                    let report = it.pool().report();
+                    assert_eq!((it.len(), report.held, report.reserved), (0, 0, 0));
+                }
+                false
+            }
             Err(other) => panic!("{other:?}"),
         }
     });

@@ -1,7 +1,8 @@
 //! The registry of sequences as the simulated engine uses it: errors that cannot occur end the run, and a copy is reported
 //! as done one step after it was asked for, as from a device that works behind.
 //!
-//! Beside the sequences, blocks are held by the device's last step (`overlap`), by writers (`fetch`), and by pins.
+//! Beside the sequences, blocks are held by the device's last step (`overlap`), by writers (`fetch`), and by pins. With swaps there is a
+//! host tier, of which this is the device's side (`swap`).
 
 mod end;
 mod lack;
