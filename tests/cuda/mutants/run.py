@@ -143,7 +143,7 @@ def report(rows):
     by_kernel = collections.defaultdict(collections.Counter)
     for row in rows:
         by_kernel[row[1]][row[0]] += 1
-        by_kernel["all"][row[0]] += 1
+    by_kernel["all"] = sum(by_kernel.values(), collections.Counter())
     good = True
     for kernel, counts in by_kernel.items():
         tried = counts["killed"] + counts["survives"]

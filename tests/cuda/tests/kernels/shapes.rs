@@ -261,7 +261,7 @@ fn permutations(width: u64) -> Vec<Shape> {
         turned("one word", [1, 1, 1, 1], Apart, width, &[1, 3]),
         one_chunk,
         // A thread goes on by 256 words: by whole parts, by a part and some, and by less than a run.
-        turned("a part is 1 word", [600, 1, 1, 1], Apart, 0, &[1]),
+        turned("a part is 1 word", [2600, 1, 1, 1], Apart, 0, &[1]),
         turned(
             "a part is 2 x 3 words",
             [90, 2, 3, 1],
