@@ -230,6 +230,21 @@ impl Inner {
         }
     }
 
+    fn relaxed<T>(&self, body: impl FnOnce() -> T) -> Result<T, CudaError> {
+        let mode = self.exchange_mode(RELAXED)?;
+        let answer = body();
+        // If it fails this thread captures streams in a laxer mode from now on; what the body did has been done.
+        let _ = self.exchange_mode(mode);
+        Ok(answer)
+    }
+
+    /// Sets what the calling thread may do beside captures; returns what it might before.
+    fn exchange_mode(&self, mut mode: c_int) -> Result<c_int, CudaError> {
+        // SAFETY: there is place for a mode, and it is one that the driver knows.
+        unsafe { call!(self.exchange_capture_mode(&raw mut mode)) }?;
+        Ok(mode)
+    }
+
     /// Learns what the device is.
     fn look(&mut self) -> Result<(), CudaError> {
         let before = self.make_current()?;
@@ -257,10 +272,16 @@ impl Drop for Inner {
         if self.check_alive().is_ok() {
             // A failure says nothing about a second call.
             if let Ok(before) = self.make_current().or_else(|_| self.make_current()) {
+                let mode = self
+                    .exchange_mode(RELAXED)
+                    .or_else(|_| self.exchange_mode(RELAXED));
                 if let Some(kernels) = self.kernels.take() {
                     kernels.unload(self.driver, &self.leftovers);
                 }
                 self.leftovers.give_back(self.driver);
+                if let Ok(mode) = mode {
+                    let _ = self.exchange_mode(mode);
+                }
                 self.leave(before);
             }
         }
@@ -305,13 +326,7 @@ impl<'a> Current<'a> {
 
     /// Calls that another thread's capture of a stream would not allow otherwise: they touch no stream that is being captured.
     pub(super) fn relaxed<T>(&self, body: impl FnOnce() -> T) -> Result<T, CudaError> {
-        let (device, mut mode) = (self.device, RELAXED);
-        // SAFETY: there is place for a mode, which is one that the driver knows; so again below, with the thread's own.
-        unsafe { call!(device.exchange_capture_mode(&raw mut mode)) }?;
-        let answer = body();
-        // SAFETY: as above. If it fails this thread captures streams in a laxer mode from now on; what the body did has been done.
-        let _ = unsafe { call!(device.exchange_capture_mode(&raw mut mode)) };
-        Ok(answer)
+        self.device.inner.relaxed(body)
     }
 }
 

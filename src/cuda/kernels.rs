@@ -232,7 +232,9 @@ impl<'a, 'b> Module<'a, 'b> {
     fn load(current: &'a Current<'b>, ptx: &CStr) -> Result<Self, CudaError> {
         let (device, mut module) = (current.device(), null_mut());
         // SAFETY: there is place for a module, the text ends with a zero, and the context is current.
-        let loaded = unsafe { call!(device.module_load(&raw mut module, ptx.as_ptr().cast())) };
+        let load = || unsafe { call!(device.module_load(&raw mut module, ptx.as_ptr().cast())) };
+        // Else another thread's capture would be broken off.
+        let loaded = current.relaxed(load)?;
         match loaded {
             Ok(()) => Ok(Self { current, module }),
             // Not an image, no binary for this device, bad PTX, a version of it that is too new.
@@ -278,8 +280,12 @@ impl<'a, 'b> Module<'a, 'b> {
 impl Drop for Module<'_, '_> {
     fn drop(&mut self) {
         let device = self.current.device();
-        device
-            .leftovers()
-            .take(device.driver(), Leftover::Module(self.module));
+        let module = Leftover::Module(self.module);
+        let given = self
+            .current
+            .relaxed(|| device.leftovers().take(device.driver(), module));
+        if given.is_err() {
+            device.leftovers().keep(module);
+        }
     }
 }

@@ -94,7 +94,9 @@ impl CudaStream {
     pub(super) fn finish(&self, current: &Current<'_>) -> Result<(), CudaError> {
         let device = current.device();
         // SAFETY: the stream lives.
-        unsafe { call!(device.stream_synchronize(self.raw())) }
+        let waited = || unsafe { call!(device.stream_synchronize(self.raw())) };
+        // Else another thread's capture would be broken off.
+        current.relaxed(waited)?
     }
 
     /// Blocks until everything in it is done, and if that cannot be known, the device is not used any more.
