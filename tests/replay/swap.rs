@@ -192,6 +192,36 @@ fn the_older_one_waits_until_the_newer_ones_blocks_are_copied() {
 }
 
 #[test]
+fn while_enough_is_on_its_way_nobody_else_is_swapped_out() {
+    let scratch = Scratch::new("swap-enough");
+    let third = r#"{"timestamp": 0, "input_length": 9, "output_length": 6, "hash_ids": [5, 6, 7]}"#;
+    let trace = scratch.write("three.jsonl", format!("{OLDER_FIRST}{third}\n").as_bytes());
+    let swap = [
+        "--blocks",
+        "8",
+        "--on-shortfall",
+        "swap",
+        "--swap-rate",
+        "1",
+    ];
+    let result = small(&scratch, &trace, &[&STEADY[..], &swap].concat());
+    // In step 2 the oldest one wants a third block. The newest one's three go out until the end of step 4, and the one in between goes on
+    // in its own blocks meanwhile.
+    both_are_clean(&result);
+    has(
+        &result,
+        &[
+            ("completed", "3"),
+            ("preemptions_by_swap", "1"),
+            ("preemptions_by_recompute", "0"),
+            ("swapped_out_blocks", "3"),
+            ("waits_for_swaps", "3"),
+            ("recomputed_tokens", "0"),
+        ],
+    );
+}
+
+#[test]
 fn swaps_go_beside_every_other_feature_and_leave_nothing() {
     let scratch = Scratch::new("swap-features");
     let json = scratch.path("out.json");
