@@ -11,7 +11,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 : "${CC:=gcc}" "${CXX:=g++}" "${CARGO:=cargo}" "${CMAKE:=cmake}"
 target=${CARGO_TARGET_DIR:-$root/target}
-out=$target/sanitizers
+# By the first part, so that the parts can run at the same time.
+out=$target/sanitizers/${1:-all}
 readonly here root target out
 readonly seed=${SEED:-$RANDOM$RANDOM}
 mkdir -p "$out"
