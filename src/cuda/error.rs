@@ -104,7 +104,7 @@ pub enum CudaError {
         /// The first plane outside.
         plane: usize,
     },
-    /// Nothing here copies from this memory to that one: from host to host.
+    /// Nothing here copies from this memory to that one: from host to host, and with a list of pairs from or to the host.
     NoSuchRoute {
         /// From here.
         source: MemoryId,
@@ -116,7 +116,7 @@ pub enum CudaError {
         /// The memory.
         memory: MemoryId,
     },
-    /// A route copies only some heads of a block to the host; a transfer is of whole blocks.
+    /// A route copies only some heads or planes of a block to the host; a transfer is of whole blocks.
     PartOfBlock {
         /// The host memory.
         memory: MemoryId,
@@ -159,6 +159,13 @@ pub enum CudaError {
         /// The timeline.
         timeline: TimelineId,
     },
+    /// The mover follows another timeline of this name, or has one itself: they are of different tables.
+    TimelineInUse {
+        /// The timeline.
+        timeline: TimelineId,
+    },
+    /// `CU_STREAM_PER_THREAD` is another stream on each thread; nothing would be in order.
+    StreamOfThread,
     /// A list that a device made names a block that does not exist. That pair was not copied, the others were.
     BadPair {
         /// The first such pair of the list.
@@ -198,6 +205,7 @@ pub const fn code_name(code: u32) -> &'static str {
         218 => "CUDA_ERROR_INVALID_PTX",
         220 => "CUDA_ERROR_NVLINK_UNCORRECTABLE",
         222 => "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        226 => "CUDA_ERROR_CONTAINED",
         400 => "CUDA_ERROR_INVALID_HANDLE",
         500 => "CUDA_ERROR_NOT_FOUND",
         600 => "CUDA_ERROR_NOT_READY",
@@ -214,13 +222,17 @@ pub const fn code_name(code: u32) -> &'static str {
         717 => "CUDA_ERROR_INVALID_ADDRESS_SPACE",
         718 => "CUDA_ERROR_INVALID_PC",
         719 => "CUDA_ERROR_LAUNCH_FAILED",
+        721 => "CUDA_ERROR_TENSOR_MEMORY_LEAK",
         800 => "CUDA_ERROR_NOT_PERMITTED",
         801 => "CUDA_ERROR_NOT_SUPPORTED",
         803 => "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        810 => "CUDA_ERROR_MPS_CLIENT_TERMINATED",
         900 => "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
         901 => "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+        905 => "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
         906 => "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
         907 => "CUDA_ERROR_CAPTURED_EVENT",
+        911 => "CUDA_ERROR_EXTERNAL_DEVICE",
         999 => "CUDA_ERROR_UNKNOWN",
         _ => "a result of the driver",
     }
@@ -230,7 +242,7 @@ pub const fn code_name(code: u32) -> &'static str {
 pub(super) const fn is_sticky(code: u32) -> bool {
     matches!(
         code,
-        4 | 201 | 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 999
+        4 | 201 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 810 | 911 | 999
     )
 }
 
@@ -290,13 +302,16 @@ impl fmt::Display for CudaError {
             Self::NoSuchRoute {
                 source,
                 destination,
-            } => write!(f, "memories {source} and {destination} are both of the host"),
+            } => write!(
+                f,
+                "this does not copy from memory {source} to memory {destination}: one of them at least must be the device's, and both for a list of pairs"
+            ),
             Self::NotBlockFirst { memory } => write!(
                 f,
                 "memory {memory}: a block of the host must be in one piece, its planes one behind the other"
             ),
             Self::PartOfBlock { memory } => {
-                write!(f, "memory {memory}: some heads of a block cannot be sent to the host, only whole blocks")
+                write!(f, "memory {memory}: some heads or planes of a block cannot be sent to the host, only whole blocks")
             }
             Self::NoStaging => f.write_str("the mover has no staging ring: give its configuration one"),
             Self::ListInUse { until } => {
@@ -317,6 +332,12 @@ impl fmt::Display for CudaError {
             Self::UnknownTimeline { timeline } => {
                 write!(f, "{timeline} is not followed by the mover")
             }
+            Self::TimelineInUse { timeline } => {
+                write!(f, "{timeline} is another one for the mover; both must be of one table of fences")
+            }
+            Self::StreamOfThread => f.write_str(
+                "the stream that each thread has for itself (CU_STREAM_PER_THREAD) has no order; name another one",
+            ),
             Self::NoSuchFence { fence, last } => {
                 write!(f, "fence {} is beyond the last one, {}", fence.0, last.0)
             }
