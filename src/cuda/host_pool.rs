@@ -14,7 +14,7 @@ use super::memory::end;
 use crate::copy::{BlockLayout, MemoryId};
 use crate::error::OutOfMemory;
 
-/// A page of the host.
+/// A page of the host. Where it has larger ones, pieces are to be a multiple of those.
 const PAGE: usize = 4096;
 
 /// The blocks of a host tier: block-first, so that a block is one piece and neighbours are copied at once, in pinned memory.
@@ -93,10 +93,10 @@ impl HostPool {
     }
 
     /// Memory of the caller's, pinned here, in pieces of at most `piece_bytes` bytes, until this pool is gone: [`bytes`](Self::bytes) of it
-    /// from `base` on, which should be at a multiple of 4096.
+    /// from `base` on. Pieces end at pages, so that none is pinned twice.
     ///
     /// # Errors
-    /// As [`allocate_in_pieces`](Self::allocate_in_pieces). Memory that is pinned already is refused by the driver.
+    /// As [`allocate_in_pieces`](Self::allocate_in_pieces). Memory on a page that is pinned already is refused by the driver.
     ///
     /// # Safety
     /// There is as much memory, and it stays while this handle, or a mover that knows it, is used.
@@ -167,15 +167,18 @@ impl HostPool {
         let current = device.enter()?;
         let mut pieces = Vec::new();
         pieces
-            .try_reserve_exact(bytes.div_ceil(piece_bytes))
+            .try_reserve_exact(bytes.div_ceil(piece_bytes).saturating_add(1))
             .map_err(|_| OutOfMemory)?;
-        for start in (0..bytes).step_by(piece_bytes) {
+        let (mut start, before) = (0, base.addr().get() % PAGE);
+        while start < bytes {
+            let to_end = piece_bytes - (before + start) % piece_bytes;
+            let length = to_end.min(bytes - start);
             // SAFETY: the start is within the memory.
             let address = unsafe { base.add(start) }.cast::<c_void>();
             // SAFETY: the caller's word; the piece ends within the memory.
-            let piece =
-                unsafe { Registration::new(&current, address, piece_bytes.min(bytes - start)) };
+            let piece = unsafe { Registration::new(&current, address, length) };
             pieces.push(piece?);
+            start += length;
         }
         Ok(Self {
             device: device.clone(),
@@ -208,10 +211,13 @@ impl HostPool {
         self.base
     }
 
-    /// No copy may go beyond a multiple of so many bytes from the base.
-    pub(super) fn piece_bytes(&self) -> Option<u64> {
+    /// No copy may go across multiples of so many bytes, from the address beside it on.
+    pub(super) fn pieces(&self) -> Option<(u64, u64)> {
+        let base = self.base.addr().get();
         match *self.pinned {
-            Pinned::Pieces { piece_bytes, .. } => Some(piece_bytes as u64),
+            Pinned::Pieces { piece_bytes, .. } => {
+                Some((piece_bytes as u64, (base - base % PAGE) as u64))
+            }
             Pinned::Whole { .. } | Pinned::Callers => None,
         }
     }
@@ -250,8 +256,12 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // A poisoned device may still touch it.
-        if self.device.check_alive().is_ok() {
+        // A poisoned device may still touch it, and what is still pinned must not become somebody else's.
+        let (device, start) = (&self.device, self.address.addr().get());
+        let range = start..start + self.layout.size();
+        let Ok(current) = device.enter() else { return };
+        let tried = current.relaxed(|| device.leftovers().give_back(device.driver()));
+        if tried.is_ok() && !device.leftovers().pins(&range) {
             // SAFETY: it was allocated with this layout, once.
             unsafe { dealloc(self.address.as_ptr(), self.layout) };
         }

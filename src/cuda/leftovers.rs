@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 use core::ffi::c_void;
+use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::driver::{Code, DevicePtr, Driver, Raw, SUCCESS};
@@ -69,6 +70,16 @@ impl Leftovers {
         if list.try_reserve(1).is_ok() {
             list.push(it);
         }
+    }
+
+    /// Whether memory of the host in this range is still pinned.
+    pub(super) fn pins(&self, range: &Range<usize>) -> bool {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let pins = |it: &Leftover| match it {
+            Leftover::Registration(address) => range.contains(&address.addr()),
+            _ => false,
+        };
+        list.iter().any(pins)
     }
 
     /// Tries again.

@@ -50,11 +50,12 @@ impl Path {
         };
         let to_host = core::ptr::eq(host, destination);
         let memory = host.memory();
-        if to_host && route.block_bytes() != host.block_bytes() {
-            return Err(CudaError::PartOfBlock { memory });
-        }
         let staging = staging.ok_or(CudaError::NoStaging)?;
         let host = HostSide::new(host, pool, to_host, staging)?;
+        // What lies between heads or planes would be overwritten with what the slot had there.
+        if to_host && route.block_bytes() != host.block_span {
+            return Err(CudaError::PartOfBlock { memory });
+        }
         let mut prepared = Vec::new();
         prepared
             .try_reserve_exact(staging.slots())
@@ -142,12 +143,13 @@ impl HostSide {
             .map(|plane| plane.base + plane.block_bytes)
             .max();
         let block_span = end.unwrap_or(0) - start;
-        // The stride of a single block says nothing.
+        // The stride of a single block says nothing. It may be in a slot many times, at distances that suit every access.
+        let single = block_span.next_multiple_of(16);
         let stride = |plane: &crate::copy::Plane| {
             if layout.blocks() > 1 {
                 plane.block_stride
             } else {
-                block_span
+                single
             }
         };
         let block_stride = layout.planes().first().map_or(0, stride);
@@ -165,9 +167,7 @@ impl HostSide {
             block_stride,
             block_span,
             slot_blocks: staging.blocks_of_slot(block_stride)? as usize,
-            pieces: pool
-                .piece_bytes()
-                .map(|bytes| (bytes, pool.as_ptr().addr().get() as u64)),
+            pieces: pool.pieces(),
         })
     }
 

@@ -13,6 +13,9 @@ use crate::region::{Kind, Region};
 /// Below this lie host addresses, from here on device addresses.
 pub(crate) const DEVICE_BASE: u64 = 0x00d0_0000_0000_0000;
 
+/// Bytes of a page of the host.
+const PAGE: u64 = 4096;
+
 /// Everything that copies and kernels can reach.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -149,11 +152,14 @@ impl Memory {
         let end = (place as u64)
             .checked_add(bytes as u64)
             .ok_or(INVALID_VALUE)?;
-        if self
-            .host
-            .iter()
-            .any(|region| region.live && region.base < end && (place as u64) < region.end())
-        {
+        // Of memory that is registered the driver pins pages, and each of them once.
+        let grain = |kind| if kind == Kind::Registered { PAGE } else { 1 };
+        let pinned = |region: &Region| {
+            let grain = grain(region.kind);
+            let (first, behind) = (place as u64 / grain, end.div_ceil(grain));
+            region.live && region.base / grain < behind && first < region.end().div_ceil(grain)
+        };
+        if self.host.iter().any(pinned) {
             return Err(HOST_MEMORY_ALREADY_REGISTERED);
         }
         let id = self.id();

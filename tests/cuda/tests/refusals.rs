@@ -2,9 +2,80 @@
 
 mod support;
 
-use kvblock::cuda::{CudaError, CudaStream, PairList};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::alloc::{GlobalAlloc, Layout, System};
+
+use kvblock::cuda::{CudaDevice, CudaError, CudaMover, CudaStream, DevicePool, HostPool, PairList};
+use kvblock::{BlockLayout, CopyRoute, FenceTable, Mover, Plane};
 use support::driver::Driver;
-use support::rig::{HOST, NEAR, Rig, config};
+use support::rig::{HOST, NEAR, Rig, block, config};
+
+#[test]
+fn bytes_between_the_planes_of_a_host_layout_are_not_written() {
+    let _driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let plane = |at: u64| Plane::new(at, 3 * 64, 64);
+    let offsets = BlockLayout::new(&[plane(0), plane(64), plane(128)], 4).expect("a layout");
+    let near = DevicePool::allocate(&device, &offsets).expect("memory");
+    let host = HostPool::allocate(&device, HOST, near.layout(), 4).expect("memory");
+    // SAFETY: the pool has as many bytes, and nothing is under way.
+    unsafe { host.as_ptr().write_bytes(0x55, 4 * 3 * 64) };
+    let mut fences = FenceTable::new();
+    fences.track(NEAR, 4).expect("room");
+    fences.track(HOST, 4).expect("room");
+    let stream = CudaStream::new(&device).expect("a stream");
+    let mut mover = CudaMover::new(&stream, &mut fences, &config()).expect("a mover");
+    mover.add_device(&near).expect("known");
+    mover.add_host(&host).expect("known");
+
+    // The first and the last plane.
+    let some = |layout: &BlockLayout| {
+        let planes = [layout.planes()[0], layout.planes()[2]];
+        let some = BlockLayout::new(&planes, 4).expect("a layout");
+        some.in_memory(layout.memory())
+    };
+    let route = CopyRoute::new(&some(near.layout()), &some(host.layout())).expect("a route");
+    let plan = route.plan(&[(block(1), block(2))]).expect("a plan");
+    let refused = Err(CudaError::PartOfBlock { memory: HOST });
+    let answer = mover.copy(&plan, &mut fences).map(drop);
+    stream.synchronize().expect("alive");
+    // SAFETY: as above.
+    let bytes = unsafe { core::slice::from_raw_parts(host.as_ptr().as_ptr(), 4 * 3 * 64) };
+    assert_eq!(answer, refused);
+    assert!(bytes.iter().all(|&byte| byte == 0x55));
+}
+
+#[test]
+fn one_block_of_the_host_goes_to_many_with_planes_of_every_width() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let planes = [Plane::new(0, 32, 32), Plane::new(4096, 16, 4)];
+    let offsets = BlockLayout::new(&planes, 8).expect("a layout");
+    let near = DevicePool::allocate(&device, &offsets).expect("memory");
+    let host = HostPool::allocate(&device, HOST, near.layout(), 1).expect("memory");
+    // SAFETY: the pool has as many bytes, and nothing is under way.
+    unsafe { host.as_ptr().write_bytes(0x55, 36) };
+    let mut fences = FenceTable::new();
+    fences.track(NEAR, 8).expect("room");
+    fences.track(HOST, 1).expect("room");
+    let stream = CudaStream::new(&device).expect("a stream");
+    let mut mover = CudaMover::new(&stream, &mut fences, &config()).expect("a mover");
+    mover.add_device(&near).expect("known");
+    mover.add_host(&host).expect("known");
+    let route = CopyRoute::new(host.layout(), near.layout()).expect("a route");
+    let pairs = [3, 5, 6].map(|to| (block(0), block(to)));
+    let plan = route.plan(&pairs).expect("a plan");
+    let fence = mover.copy(&plan, &mut fences).expect("a copy");
+    mover.wait(fence).expect("no access that is not aligned");
+    for (_, to) in pairs {
+        for (plane, bytes) in [(0, 32), (1, 4)] {
+            let address = near.layout().address(plane, to).expect("a block");
+            assert_eq!(driver.stand_in.peek(address, bytes), vec![0x55; bytes]);
+        }
+    }
+    driver.stand_in.assert_clean();
+}
 
 #[test]
 fn a_list_for_a_route_to_the_host_is_refused_with_what_is_wrong() {
@@ -35,4 +106,67 @@ fn every_result_that_nothing_recovers_from_poisons() {
         drop(rig);
         drop(driver);
     }
+}
+
+#[test]
+fn memory_that_is_not_at_a_page_is_pinned_in_pieces_that_share_no_page() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let planes = [Plane::new(0, 1000, 1000)];
+    let like = BlockLayout::new(&planes, 1).expect("a layout");
+    let mut memory = vec![0_u8; 20_000 + 4096];
+    let off = memory.as_ptr().align_offset(4096) + 100;
+    let base = NonNull::new(memory[off % 4096..].as_mut_ptr()).expect("an address");
+    // SAFETY: there are 20,000 bytes, and the pool goes before them.
+    let pool = unsafe { HostPool::register(&device, HOST, &like, 20, base, 4096) };
+    drop(pool.expect("no page is pinned twice"));
+    drop(driver);
+}
+
+/// Bytes that this program has at a page.
+static AT_PAGES: AtomicUsize = AtomicUsize::new(0);
+
+struct Counted;
+
+// SAFETY: all that is asked for is passed on.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() == 4096 {
+            AT_PAGES.fetch_add(layout.size(), Ordering::Relaxed);
+        }
+        // SAFETY: the caller's word.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        if layout.align() == 4096 {
+            AT_PAGES.fetch_sub(layout.size(), Ordering::Relaxed);
+        }
+        // SAFETY: as above.
+        unsafe { System.dealloc(address, layout) };
+    }
+}
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+#[test]
+fn memory_that_the_driver_keeps_pinned_is_not_given_back_to_the_allocator() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let like = BlockLayout::new(&[Plane::new(0, 4096, 4096)], 1).expect("a layout");
+    let pool = || HostPool::allocate_in_pieces(&device, HOST, &like, 2, 4096).expect("memory");
+    let before = AT_PAGES.load(Ordering::Relaxed);
+    driver.stand_in.fail("cuMemHostUnregister", 1, 1);
+    drop(pool());
+    assert_eq!(driver.stand_in.live().registrations, 0, "tried again");
+    assert_eq!(AT_PAGES.load(Ordering::Relaxed), before);
+    // The first of two, and again when it is tried once more.
+    driver.stand_in.fail("cuMemHostUnregister", 1, 1);
+    driver.stand_in.fail("cuMemHostUnregister", 3, 1);
+    drop(pool());
+    assert_eq!(driver.stand_in.live().registrations, 1);
+    assert_eq!(AT_PAGES.load(Ordering::Relaxed), before + 8192);
+    drop(device);
+    assert_eq!(driver.stand_in.live().registrations, 0);
 }
