@@ -22,11 +22,12 @@ pub(super) struct DeviceBuffer {
 impl DeviceBuffer {
     pub(super) fn new(current: &Current<'_>, bytes: u64) -> Result<Self, CudaError> {
         let (device, mut address) = (current.device(), 0);
-        device.leftovers().give_back(device.driver());
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // SAFETY: there is place for an address, and the context is current.
-        let allocated =
-            current.relaxed(|| unsafe { call!(device.memory_alloc(&raw mut address, size)) })?;
+        let allocated = current.relaxed(|| {
+            device.leftovers().give_back(device.driver());
+            // SAFETY: there is place for an address, and the context is current.
+            unsafe { call!(device.memory_alloc(&raw mut address, size)) }
+        })?;
         match allocated {
             Ok(()) => Ok(Self {
                 device: device.clone(),
@@ -74,12 +75,13 @@ unsafe impl Sync for PinnedBuffer {}
 impl PinnedBuffer {
     pub(super) fn new(current: &Current<'_>, bytes: u64) -> Result<Self, CudaError> {
         let (device, mut address) = (current.device(), null_mut());
-        device.leftovers().give_back(device.driver());
         let refused = CudaError::OutOfHostMemory { asked: bytes };
         let bytes = usize::try_from(bytes).map_err(|_| refused)?;
-        // SAFETY: there is place for an address, and the context is current.
-        let allocated = current
-            .relaxed(|| unsafe { call!(device.host_alloc(&raw mut address, bytes, PORTABLE)) })?;
+        let allocated = current.relaxed(|| {
+            device.leftovers().give_back(device.driver());
+            // SAFETY: there is place for an address, and the context is current.
+            unsafe { call!(device.host_alloc(&raw mut address, bytes, PORTABLE)) }
+        })?;
         allocated.map_err(|error| out_of_host_memory(error, refused))?;
         let address = NonNull::new(address).ok_or(refused)?;
         Ok(Self {
@@ -127,10 +129,10 @@ impl Registration {
         bytes: usize,
     ) -> Result<Self, CudaError> {
         let device = current.device();
-        device.leftovers().give_back(device.driver());
-        // SAFETY: the caller's word; the context is current.
-        let registered = current.relaxed(|| unsafe {
-            call!(device.host_register(address.as_ptr(), bytes, PORTABLE))
+        let registered = current.relaxed(|| {
+            device.leftovers().give_back(device.driver());
+            // SAFETY: the caller's word; the context is current.
+            unsafe { call!(device.host_register(address.as_ptr(), bytes, PORTABLE)) }
         })?;
         let refused = CudaError::OutOfHostMemory {
             asked: bytes as u64,

@@ -235,6 +235,8 @@ impl Inner {
         let answer = body();
         // If it fails this thread captures streams in a laxer mode from now on; what the body did has been done.
         let _ = self.exchange_mode(mode);
+        // Unless nothing of this device is of any use any more.
+        self.check_alive()?;
         Ok(answer)
     }
 

@@ -28,7 +28,8 @@ impl Event {
     pub(super) fn new(current: &Current<'_>) -> Result<Self, CudaError> {
         let (device, mut event) = (current.device(), null_mut());
         // SAFETY: there is place for an event, and the context is current.
-        unsafe { call!(device.event_create(&raw mut event, WITHOUT_TIME)) }?;
+        let create = || unsafe { call!(device.event_create(&raw mut event, WITHOUT_TIME)) };
+        current.relaxed(create)??;
         Ok(Self {
             device: device.clone(),
             event,
@@ -54,7 +55,7 @@ impl Event {
         let device = current.device();
         let query = &device.driver().event_query;
         // SAFETY: the event lives.
-        match unsafe { (query.call)(self.event) } {
+        match current.relaxed(|| unsafe { (query.call)(self.event) })? {
             SUCCESS => Ok(true),
             NOT_READY => Ok(false),
             code => device.check(query.name, code).map(|()| false),
@@ -65,7 +66,17 @@ impl Event {
     pub(super) fn wait(&self, current: &Current<'_>) -> Result<(), CudaError> {
         let device = current.device();
         // SAFETY: the event lives.
-        unsafe { call!(device.event_synchronize(self.event)) }
+        current.relaxed(|| unsafe { call!(device.event_synchronize(self.event)) })?
+    }
+
+    /// Blocks until it has passed, and if that cannot be known, the device is not used any more.
+    pub(super) fn wait_surely(&self, current: &Current<'_>) -> Result<(), CudaError> {
+        // A failure of the call itself says nothing about the event: a second one does.
+        let passed = self.wait(current).or_else(|_| self.wait(current));
+        passed.or_else(|error| {
+            current.device().poison(&error);
+            current.device().check_alive()
+        })
     }
 }
 

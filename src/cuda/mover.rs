@@ -7,6 +7,7 @@ use core::fmt;
 use super::config::MoverConfig;
 use super::device::{CudaDevice, Current};
 use super::error::CudaError;
+use super::event::Event;
 use super::host_pool::HostPool;
 use super::kernels::{Launch, Pair};
 use super::lists::{Lists, Place};
@@ -19,7 +20,7 @@ use super::staging::Staging;
 use super::stream::CudaStream;
 use super::timeline::CudaTimeline;
 use crate::block::BlockId;
-use crate::copy::{CopyPlan, CopyRoute, FenceTable, Mover, TimelineId};
+use crate::copy::{CopyPlan, CopyRoute, FenceError, FenceTable, Mover, TimelineId};
 use crate::error::OutOfMemory;
 use crate::pool::Fence;
 
@@ -42,6 +43,8 @@ pub struct CudaMover {
     paths: Paths,
     lists: Lists,
     report: Report,
+    /// The tables of all paths are on the device.
+    prepared: Event,
     staging: Option<Staging>,
     thread_blocks: u32,
     /// Pairs in the order of the host's blocks.
@@ -52,7 +55,8 @@ impl CudaMover {
     /// A mover whose plans go into a stream.
     ///
     /// # Errors
-    /// [`CudaError::Config`], [`CudaError::Fence`]: the table has as many timelines as it can. [`CudaError::OutOfDeviceMemory`],
+    /// [`CudaError::Config`], [`CudaError::Fence`]: the table has as many timelines as it can. [`CudaError::StreamOfThread`],
+    /// [`CudaError::Capturing`], [`CudaError::OutOfDeviceMemory`],
     /// [`CudaError::OutOfHostMemory`], [`CudaError::OutOfMemory`], [`CudaError::Driver`], [`CudaError::Poisoned`].
     pub fn new(
         stream: &CudaStream,
@@ -65,11 +69,13 @@ impl CudaMover {
                 value: config.pairs as u64,
             });
         }
+        stream.check()?;
         let device = stream.device();
         let current = device.enter()?;
         if stream.is_capturing(&current)? {
             return Err(CudaError::Capturing);
         }
+        let prepared = Event::new(&current)?;
         let lists = Lists::new(&current, config.pairs)?;
         let staging = Staging::new(device, config)?;
         let report = Report::new(&current, stream)?;
@@ -82,6 +88,7 @@ impl CudaMover {
             paths: Paths::default(),
             lists,
             report,
+            prepared,
             staging,
             thread_blocks: config.thread_blocks,
             sorted: Vec::new(),
@@ -109,17 +116,21 @@ impl CudaMover {
     /// Plans can wait for fences of this timeline: of the engine's kernels, or of another mover.
     ///
     /// # Errors
-    /// [`CudaError::OtherDevice`], [`CudaError::OutOfMemory`].
+    /// [`CudaError::OtherDevice`], [`CudaError::TimelineInUse`], [`CudaError::OutOfMemory`].
     pub fn follow(&mut self, timeline: &CudaTimeline) -> Result<(), CudaError> {
         if !timeline.device().is(self.timeline.device()) {
             return Err(CudaError::OtherDevice);
         }
-        if self
-            .followed
-            .iter()
-            .any(|known| known.id() == timeline.id())
-        {
-            return Ok(());
+        let mut known = core::iter::once(&self.timeline).chain(&self.followed);
+        if let Some(known) = known.find(|known| known.id() == timeline.id()) {
+            let in_use = CudaError::TimelineInUse {
+                timeline: timeline.id(),
+            };
+            return if known.is(timeline) {
+                Ok(())
+            } else {
+                Err(in_use)
+            };
         }
         self.followed.try_reserve(1).map_err(|_| OutOfMemory)?;
         self.followed.push(timeline.clone());
@@ -132,11 +143,12 @@ impl CudaMover {
         &self.timeline
     }
 
-    /// Makes ready for the plans of a route, which the first of them would do otherwise: it writes the tables that the kernels read.
+    /// Makes ready for the plans of a route, which the first of them would do otherwise: it writes the tables that the kernels read, a few
+    /// kilobytes of device memory that the mover keeps. So make a route once, and clone it.
     ///
     /// # Errors
     /// What is wrong with the route here: [`CudaError::UnknownMemory`], [`CudaError::OutsideMemory`], [`CudaError::NoSuchRoute`],
-    /// [`CudaError::NotBlockFirst`], [`CudaError::StagingTooSmall`], [`CudaError::BlockTooLarge`]; [`CudaError::Capturing`]; and as of [`new`](Self::new).
+    /// [`CudaError::NotBlockFirst`], [`CudaError::PartOfBlock`], [`CudaError::NoStaging`], [`CudaError::StagingTooSmall`], [`CudaError::BlockTooLarge`]; [`CudaError::Capturing`]; and as of [`new`](Self::new).
     pub fn prepare(&mut self, route: &CopyRoute) -> Result<(), CudaError> {
         let device = self.timeline.device().clone();
         let current = device.enter()?;
@@ -164,6 +176,8 @@ impl CudaMover {
             &self.memories,
             self.staging.as_ref(),
         )?;
+        let recorded = self.prepared.record(current, stream);
+        recorded.map_err(|error| stream.settle(current, error))?;
         Ok(self.paths.add(path))
     }
 
@@ -385,6 +399,17 @@ impl CudaMover {
         }
     }
 
+    /// The same for a stream that is being captured: it cannot be waited for, but what was put into it before can.
+    fn finish_before_capture(&self, current: &Current<'_>) -> Result<(), CudaError> {
+        self.report.cleared.wait_surely(current)?;
+        self.prepared.wait_surely(current)?;
+        self.timeline.finish_surely(current)?;
+        match &self.staging {
+            Some(staging) => staging.transfers().finish_surely(current),
+            None => Ok(()),
+        }
+    }
+
     /// The path of a route that was prepared.
     pub(super) fn find(&self, route: &CopyRoute) -> Option<&Path> {
         self.paths.find(route).map(|at| self.paths.at(at))
@@ -421,7 +446,19 @@ impl Mover for CudaMover {
         if plan.is_empty() {
             return self.timeline.mark_in(&current);
         }
-        let waits = fences.waits_for(plan, self.timeline.id())?;
+        let own = self.timeline.id();
+        let waits = fences.waits_for(plan, own)?;
+        // What is under way has to be recorded afterwards.
+        let (fence, last) = (Fence(self.timeline.marked().0 + 1), fences.last(own)?);
+        if fence < last {
+            let timeline = own;
+            return Err(FenceError::NotLater {
+                timeline,
+                fence,
+                last,
+            }
+            .into());
+        }
         self.timeline.check_waits(&waits, &self.followed)?;
         let path = self.prepare_in(&current, plan.route())?;
         let counts = match self.paths.at(path) {
@@ -442,8 +479,8 @@ impl Mover for CudaMover {
             .and_then(|()| self.timeline.mark_in(&current))
             .map_err(|error| self.settle(&current, error))?;
         self.lists.keep(place, fence);
-        // It was answered for the same plan above.
-        fences.record(plan, self.timeline.id(), fence)?;
+        // Both were looked at above.
+        fences.record(plan, own, fence)?;
         Ok(fence)
     }
 
@@ -459,9 +496,14 @@ impl Mover for CudaMover {
 impl Drop for CudaMover {
     fn drop(&mut self) {
         // If that fails the device is not used any more, and what it may still touch is not given back.
-        if let Ok(current) = self.device().enter() {
-            let _ = self.finish(&current);
-        }
+        let Ok(current) = self.device().enter() else {
+            return;
+        };
+        let capturing = || self.stream().is_capturing(&current);
+        let _ = match capturing().or_else(|_| capturing()) {
+            Ok(true) => self.finish_before_capture(&current),
+            _ => self.finish(&current),
+        };
     }
 }
 

@@ -7,7 +7,7 @@ use super::kernels::Pair;
 use super::mover::{CudaMover, DeviceList};
 use super::path::Path;
 use super::report::Report;
-use super::stream::CudaStream;
+use super::timeline::CudaTimeline;
 use crate::copy::{CopyPlan, CopyRoute};
 use crate::pool::Fence;
 
@@ -16,10 +16,10 @@ const HEAD: usize = 8;
 
 /// A list of pairs in memory that does not move, for copies inside a graph.
 ///
-/// [`enqueue`](Self::enqueue) puts two nodes into a stream: one brings the list to the device, the other copies the blocks on it, as many as
-/// the list has then. Captured once, each replay copies what was [set](Self::set) before it.
+/// [`enqueue`](Self::enqueue) puts nodes into a stream: one brings the list to the device, then one for each width of access copies the
+/// blocks on it, as many as the list has then. Captured once, each replay copies what was [set](Self::set) before it.
 ///
-/// A graph that has it must not be launched any more once it is dropped, which waits for what is under way.
+/// A graph that has it must not be launched any more once it or its mover is dropped, which waits for what is under way.
 ///
 /// A graph waits for nothing by itself. Whoever launches it sees to it that its stream waits for what a
 /// [`FenceTable`](crate::FenceTable) says, and [tells](crate::FenceTable::record) the table of the fence that is marked behind it.
@@ -32,14 +32,15 @@ pub struct PairList {
     report: Report,
     /// The list is read until this has passed.
     used_until: Fence,
-    stream: CudaStream,
+    timeline: CudaTimeline,
 }
 
 impl PairList {
     /// Room for `capacity` pairs of a route between memories of the device; empty.
     ///
     /// # Errors
-    /// [`CudaError::Config`], [`CudaError::NoSuchRoute`] for a route from or to the host, and what [`prepare`](CudaMover::prepare) answers.
+    /// [`CudaError::Config`], [`CudaError::Capturing`], [`CudaError::NoSuchRoute`] for a route from or to the host, and what
+    /// [`prepare`](CudaMover::prepare) answers.
     pub fn new(
         mover: &mut CudaMover,
         route: &CopyRoute,
@@ -55,6 +56,9 @@ impl PairList {
             .ok_or(config)?;
         let device = mover.stream().device().clone();
         let current = device.enter()?;
+        if mover.stream().is_capturing(&current)? {
+            return Err(CudaError::Capturing);
+        }
         let path = mover.prepare_in(&current, route)?;
         if !matches!(mover.path(path), Path::OnDevice(_)) {
             return Err(CudaError::NoSuchRoute {
@@ -70,7 +74,7 @@ impl PairList {
             device: DeviceBuffer::new(&current, bytes)?,
             report: Report::new(&current, mover.stream())?,
             used_until: Fence(0),
-            stream: mover.stream().clone(),
+            timeline: mover.own_timeline().clone(),
         };
         // SAFETY: the buffer has at least as many bytes, and nothing else knows it.
         unsafe {
@@ -124,21 +128,44 @@ impl PairList {
         Ok(())
     }
 
-    /// Puts the two nodes into the mover's stream, captured or not.
+    /// Puts the nodes into the mover's stream, captured or not. If it is not, the list cannot be set before that has passed.
     ///
     /// # Errors
-    /// [`CudaError::Driver`], [`CudaError::Poisoned`]. What a capture has then is for its owner to throw away.
+    /// [`CudaError::OtherMover`]; [`CudaError::Driver`], [`CudaError::Poisoned`]: what a capture has then is for its owner to throw away, and
+    /// without one nothing of it is under way any more.
     pub fn enqueue(&mut self, mover: &CudaMover) -> Result<(), CudaError> {
-        self.check_mover(mover)?;
-        let device = mover.stream().device().clone();
-        let current = device.enter()?;
-        self.send(&current, mover)
+        self.put(mover, |list, current| {
+            list.send(current, mover)?;
+            list.copy(current, mover)
+        })
     }
 
-    fn send(&mut self, current: &Current<'_>, mover: &CudaMover) -> Result<(), CudaError> {
-        let Some(Path::OnDevice(prepared)) = mover.find(&self.route) else {
-            return Err(CudaError::OtherRoute);
-        };
+    /// The same without the node that brings the list: what is at [`device_address`](Self::device_address) then is copied. A kernel of the
+    /// engine's before it in the stream has written it.
+    ///
+    /// # Errors
+    /// As of [`enqueue`](Self::enqueue).
+    pub fn enqueue_copies(&mut self, mover: &CudaMover) -> Result<(), CudaError> {
+        self.put(mover, |list, current| list.copy(current, mover))
+    }
+
+    fn put(
+        &mut self,
+        mover: &CudaMover,
+        nodes: impl FnOnce(&Self, &Current<'_>) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        self.check_mover(mover)?;
+        let (device, stream) = (mover.stream().device(), mover.stream());
+        let current = device.enter()?;
+        if stream.is_capturing(&current)? {
+            return nodes(self, &current);
+        }
+        let marked = nodes(self, &current).and_then(|()| self.timeline.mark_in(&current));
+        self.used_until = marked.map_err(|error| stream.settle(&current, error))?;
+        Ok(())
+    }
+
+    fn send(&self, current: &Current<'_>, mover: &CudaMover) -> Result<(), CudaError> {
         let bytes = self.host.bytes();
         let from = self.host.address().as_ptr().cast_const();
         // SAFETY: both buffers have as many bytes, and the list is kept while a graph with this node is launched: its docs say so.
@@ -146,7 +173,13 @@ impl PairList {
             mover
                 .stream()
                 .copy_to_device(current, self.device.address(), from, bytes)
-        }?;
+        }
+    }
+
+    fn copy(&self, current: &Current<'_>, mover: &CudaMover) -> Result<(), CudaError> {
+        let Some(Path::OnDevice(prepared)) = mover.find(&self.route) else {
+            return Err(CudaError::OtherRoute);
+        };
         let list = DeviceList {
             pairs: self.device.address() + HEAD as u64,
             count: self.device.address(),
@@ -167,8 +200,8 @@ impl PairList {
         Ok(fence)
     }
 
-    /// Where the list is on the device: a 32-bit count, 4 bytes, then pairs of 32-bit ids. A kernel of the engine's can write it there, if it
-    /// comes between the two nodes.
+    /// Where the list is on the device: a 32-bit count, 4 bytes, then pairs of 32-bit ids. A kernel of the engine's can write it there, for
+    /// [`enqueue_copies`](Self::enqueue_copies).
     #[must_use]
     pub fn device_address(&self) -> u64 {
         self.device.address()
@@ -177,11 +210,15 @@ impl PairList {
     /// Whether all lists since the last call could be copied. Blocks until the mover's stream is done.
     ///
     /// # Errors
-    /// [`CudaError::BadPair`], [`CudaError::BadCount`], [`CudaError::Driver`], [`CudaError::Poisoned`].
+    /// [`CudaError::BadPair`], [`CudaError::BadCount`], [`CudaError::OtherMover`], [`CudaError::Capturing`], [`CudaError::Driver`],
+    /// [`CudaError::Poisoned`].
     pub fn check(&self, mover: &CudaMover) -> Result<(), CudaError> {
         self.check_mover(mover)?;
         let device = mover.stream().device();
         let current = device.enter()?;
+        if mover.stream().is_capturing(&current)? {
+            return Err(CudaError::Capturing);
+        }
         match self.report.take(&current, mover.stream())? {
             (_, Some(count)) => Err(CudaError::BadCount {
                 count,
@@ -195,7 +232,7 @@ impl PairList {
     }
 
     fn check_mover(&self, mover: &CudaMover) -> Result<(), CudaError> {
-        if mover.stream().is(&self.stream) {
+        if mover.own_timeline().is(&self.timeline) {
             Ok(())
         } else {
             Err(CudaError::OtherMover)
@@ -205,11 +242,19 @@ impl PairList {
 
 impl Drop for PairList {
     fn drop(&mut self) {
-        if let Ok(current) = self.stream.device().enter() {
-            // A capture is not waited for: what it has is not under way.
-            if self.stream.is_capturing(&current) != Ok(true) {
-                let _ = self.stream.finish_surely(&current);
-            }
-        }
+        let stream = self.timeline.stream();
+        let Ok(current) = stream.device().enter() else {
+            return;
+        };
+        let capturing = || stream.is_capturing(&current);
+        let _ = match capturing().or_else(|_| capturing()) {
+            // What a capture has is not under way; what came before it may be.
+            Ok(true) => self
+                .report
+                .cleared
+                .wait_surely(&current)
+                .and_then(|()| self.timeline.finish_surely(&current)),
+            _ => stream.finish_surely(&current),
+        };
     }
 }

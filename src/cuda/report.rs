@@ -4,6 +4,7 @@ use super::buffer::{DeviceBuffer, PinnedBuffer};
 use super::device::Current;
 use super::driver::DevicePtr;
 use super::error::CudaError;
+use super::event::Event;
 use super::stream::CudaStream;
 
 /// No pair was bad.
@@ -14,6 +15,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Report {
     device: DeviceBuffer,
     host: PinnedBuffer,
+    /// It was empty.
+    pub(super) cleared: Event,
 }
 
 impl Report {
@@ -22,6 +25,7 @@ impl Report {
         let report = Self {
             device: DeviceBuffer::new(current, 8)?,
             host: PinnedBuffer::new(current, 8)?,
+            cleared: Event::new(current)?,
         };
         match report.clear(current, stream) {
             Ok(()) => Ok(report),
@@ -37,7 +41,8 @@ impl Report {
         // SAFETY: the buffer has two words, and stays until the stream is done: who has a report sees to that.
         unsafe { stream.fill(current, self.address(), NONE, 1) }?;
         // SAFETY: as above.
-        unsafe { stream.fill(current, self.address() + 4, 0, 1) }
+        unsafe { stream.fill(current, self.address() + 4, 0, 1) }?;
+        self.cleared.record(current, stream)
     }
 
     /// What was told up to here, and begins anew: the first bad pair, and a count that was too large. Blocks until the stream is done.

@@ -14,6 +14,8 @@ use super::leftovers::Leftover;
 
 /// `CU_STREAM_NON_BLOCKING`: it does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
+/// `CU_STREAM_PER_THREAD`: on each thread it means another stream.
+const PER_THREAD: usize = 2;
 
 /// A stream of a device.
 ///
@@ -40,14 +42,15 @@ impl CudaStream {
     /// # Errors
     /// [`CudaError::Driver`], [`CudaError::Poisoned`].
     pub fn new(device: &CudaDevice) -> Result<Self, CudaError> {
-        let _current = device.enter()?;
-        let mut stream = null_mut();
+        let (current, mut stream) = (device.enter()?, null_mut());
         // SAFETY: there is place for a stream, and the context is current.
-        unsafe { call!(device.stream_create(&raw mut stream, NON_BLOCKING)) }?;
+        let create = || unsafe { call!(device.stream_create(&raw mut stream, NON_BLOCKING)) };
+        current.relaxed(create)??;
         Ok(Self::with(device, stream, true))
     }
 
-    /// A stream of the caller's: a `CUstream`, such as cudarc's `CudaStream::cu_stream` gives.
+    /// A stream of the caller's: a `CUstream`, such as cudarc's `CudaStream::cu_stream` gives. Null is the legacy default stream.
+    /// `CU_STREAM_PER_THREAD` is refused wherever the stream is used.
     ///
     /// # Safety
     /// It is a stream of the device's context, and stays one while this handle, or anything made from it, is used.
@@ -81,14 +84,22 @@ impl CudaStream {
     /// Blocks until everything in it is done.
     ///
     /// # Errors
-    /// [`CudaError::Driver`], [`CudaError::Poisoned`]. Not in a capture.
+    /// [`CudaError::Capturing`], [`CudaError::Driver`], [`CudaError::Poisoned`].
     pub fn synchronize(&self) -> Result<(), CudaError> {
+        self.check()?;
         let current = self.device().enter()?;
+        if self.is_capturing(&current)? {
+            return Err(CudaError::Capturing);
+        }
         self.finish(&current)
     }
 
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+    /// Whether it is one stream.
+    pub(super) fn check(&self) -> Result<(), CudaError> {
+        if self.raw().addr() == PER_THREAD {
+            return Err(CudaError::StreamOfThread);
+        }
+        Ok(())
     }
 
     pub(super) fn finish(&self, current: &Current<'_>) -> Result<(), CudaError> {

@@ -31,16 +31,18 @@ struct State {
     marked: u64,
     completed: u64,
     /// Fences that had not passed when they were last looked at, in order.
-    pending: VecDeque<(u64, Event)>,
-    spare: Vec<Event>,
+    pending: VecDeque<(u64, Arc<Event>)>,
+    /// Those that somebody still waits for are shared.
+    spare: Vec<Arc<Event>>,
 }
 
 impl CudaTimeline {
     /// A timeline for a stream, known to a table of fences.
     ///
     /// # Errors
-    /// [`CudaError::Fence`]: the table has as many timelines as it can.
+    /// [`CudaError::Fence`]: the table has as many timelines as it can. [`CudaError::StreamOfThread`].
     pub fn new(stream: &CudaStream, fences: &mut FenceTable) -> Result<Self, CudaError> {
+        stream.check()?;
         Ok(Self {
             stream: stream.clone(),
             id: fences.add_timeline()?,
@@ -70,7 +72,7 @@ impl CudaTimeline {
     /// # Errors
     /// [`CudaError::Capturing`], [`CudaError::Driver`], [`CudaError::Poisoned`], [`CudaError::OutOfMemory`].
     ///
-    /// Records an event. In steady state nothing is allocated.
+    /// Records an event; looks at those before if all are in use. In steady state nothing is allocated.
     pub fn mark(&self) -> Result<Fence, CudaError> {
         let current = self.device().enter()?;
         if self.stream.is_capturing(&current)? {
@@ -88,9 +90,14 @@ impl CudaTimeline {
             .spare
             .try_reserve(pending + 1)
             .map_err(|_| OutOfMemory)?;
-        let event = match state.spare.pop() {
+        let event = match state.take_spare() {
             Some(event) => event,
-            None => current.relaxed(|| Event::new(current))??,
+            None => {
+                // Nobody may have asked for a long time.
+                state.look(current)?;
+                let event = state.take_spare();
+                event.map_or_else(|| Event::new(current).map(Arc::new), Ok)?
+            }
         };
         if let Err(error) = event.record(current, &self.stream) {
             state.spare.push(event);
@@ -116,7 +123,7 @@ impl CudaTimeline {
             return Ok(Fence(state.completed));
         }
         let current = device.enter()?;
-        current.relaxed(|| state.look(&current))??;
+        state.look(&current)?;
         Ok(Fence(state.completed))
     }
 
@@ -126,20 +133,36 @@ impl CudaTimeline {
     /// [`CudaError::NoSuchFence`], [`CudaError::Driver`], [`CudaError::Poisoned`].
     pub fn wait(&self, fence: Fence) -> Result<(), CudaError> {
         let current = self.device().enter()?;
-        let mut state = self.lock();
-        state.check(fence)?;
-        if let Some((_, event)) = state.at(fence) {
-            current.relaxed(|| event.wait(&current))??;
-            state.pass(fence.0);
+        if let Some((at, event)) = self.event_at(fence)? {
+            // Others may use the timeline in the meantime.
+            event.wait(&current)?;
+            drop(event);
+            self.lock().pass(at);
         }
         Ok(())
+    }
+
+    /// Blocks until the last fence has passed, and if that cannot be known, the device is not used any more.
+    pub(super) fn finish_surely(&self, current: &Current<'_>) -> Result<(), CudaError> {
+        match self.event_at(self.marked())? {
+            Some((_, event)) => event.wait_surely(current),
+            None => Ok(()),
+        }
+    }
+
+    /// What has to pass for a fence, if it may not have.
+    fn event_at(&self, fence: Fence) -> Result<Option<(u64, Arc<Event>)>, CudaError> {
+        let state = self.lock();
+        state.check(fence)?;
+        Ok(state.at(fence).cloned())
     }
 
     /// What is put into its stream from now on waits for these fences, as a [`FenceTable`] answered them. `others` are the timelines that
     /// they may be on.
     ///
     /// # Errors
-    /// [`CudaError::UnknownTimeline`], [`CudaError::NoSuchFence`]: nothing waits. [`CudaError::Driver`], [`CudaError::Poisoned`]: some may.
+    /// [`CudaError::UnknownTimeline`], [`CudaError::OtherDevice`], [`CudaError::NoSuchFence`], [`CudaError::Capturing`]: nothing waits.
+    /// [`CudaError::Driver`], [`CudaError::Poisoned`]: some may.
     pub fn wait_for<'a>(
         &self,
         waits: &Waits,
@@ -147,6 +170,10 @@ impl CudaTimeline {
     ) -> Result<(), CudaError> {
         let current = self.device().enter()?;
         self.check_waits(waits, others.clone())?;
+        // What is not in a capture cannot be waited for in it.
+        if self.stream.is_capturing(&current)? {
+            return Err(CudaError::Capturing);
+        }
         self.wait_in(&current, waits, others)
     }
 
@@ -190,6 +217,16 @@ impl CudaTimeline {
         Ok(())
     }
 
+    /// The last one marked.
+    pub(super) fn marked(&self) -> Fence {
+        Fence(self.lock().marked)
+    }
+
+    /// Whether the other is this timeline or a clone of it.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+
     /// The last one that is known to have passed.
     pub(super) fn known(&self) -> Fence {
         Fence(self.lock().completed)
@@ -216,11 +253,18 @@ impl State {
     }
 
     /// The first fence from this one on that may not have passed: none if it has.
-    fn at(&self, fence: Fence) -> Option<&(u64, Event)> {
+    fn at(&self, fence: Fence) -> Option<&(u64, Arc<Event>)> {
         if fence.0 <= self.completed {
             return None;
         }
         self.pending.iter().find(|(at, _)| *at >= fence.0)
+    }
+
+    /// An event that nobody waits for any more.
+    fn take_spare(&mut self) -> Option<Arc<Event>> {
+        let unused = |event: &mut Arc<Event>| Arc::get_mut(event).is_some();
+        let at = self.spare.iter_mut().rposition(unused)?;
+        Some(self.spare.swap_remove(at))
     }
 
     fn look(&mut self, current: &Current<'_>) -> Result<(), CudaError> {

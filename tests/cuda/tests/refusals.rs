@@ -6,10 +6,65 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use kvblock::cuda::{CudaDevice, CudaError, CudaMover, CudaStream, DevicePool, HostPool, PairList};
-use kvblock::{BlockLayout, CopyRoute, FenceTable, Mover, Plane};
+use kvblock::cuda::{
+    CudaDevice, CudaError, CudaMover, CudaStream, CudaTimeline, DevicePool, HostPool, PairList,
+};
+use kvblock::{Access, BlockLayout, CopyRoute, Fence, FenceError, FenceTable, Mover, Plane};
 use support::driver::Driver;
-use support::rig::{HOST, NEAR, Rig, block, config};
+use support::rig::{HOST, NEAR, Rig, block, config, tag};
+
+#[test]
+fn a_plan_without_pairs_takes_no_place() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    for _ in 0..3 {
+        rig.copy(NEAR, NEAR, &[]);
+    }
+    // Nothing has passed yet, and nothing is in the lists.
+    rig.copy(NEAR, NEAR, &[(1, 5)]);
+    rig.copy(NEAR, HOST, &[]);
+    rig.copy(NEAR, NEAR, &[(2, 6)]);
+    rig.finish();
+    assert!(rig.near_is(5, tag(1)) && rig.near_is(6, tag(2)));
+}
+
+#[test]
+fn a_fence_recorded_too_late_for_the_mover_is_told_before_anything_is_under_way() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let own = rig.mover.timeline();
+    let blocks = [block(9)];
+    rig.fences
+        .record_blocks(NEAR, &blocks, Access::Read, own, Fence(40))
+        .expect("tracked");
+    let plan = rig.plan(NEAR, NEAR, &[(1, 5)]);
+    let refused = rig.mover.copy(&plan, &mut rig.fences);
+    let later = FenceError::NotLater {
+        timeline: own,
+        fence: Fence(1),
+        last: Fence(40),
+    };
+    assert_eq!(refused, Err(CudaError::Fence(later)));
+    rig.finish();
+    assert!(rig.near_is(5, tag(5)), "nothing was copied");
+}
+
+#[test]
+fn a_timeline_of_another_table_is_not_taken_for_one_that_is_followed() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let engine = rig.engine();
+    rig.mover.follow(&engine.timeline).expect("known already");
+    let mut other = FenceTable::new();
+    for known in [rig.mover.timeline(), engine.timeline.id()] {
+        let stranger = CudaTimeline::new(&engine.stream, &mut other).expect("room");
+        assert_eq!(stranger.id(), known, "it is called the same");
+        assert_eq!(
+            rig.mover.follow(&stranger),
+            Err(CudaError::TimelineInUse { timeline: known })
+        );
+    }
+}
 
 #[test]
 fn bytes_between_the_planes_of_a_host_layout_are_not_written() {
@@ -78,6 +133,74 @@ fn one_block_of_the_host_goes_to_many_with_planes_of_every_width() {
 }
 
 #[test]
+fn the_stream_that_each_thread_has_for_itself_is_no_stream() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let mut fences = FenceTable::new();
+    // SAFETY: a handle that the driver knows.
+    let stream = unsafe { CudaStream::from_raw(&device, 2 as *mut _) };
+    let refused = Err(CudaError::StreamOfThread);
+    assert_eq!(CudaTimeline::new(&stream, &mut fences).map(drop), refused);
+    let mover = CudaMover::new(&stream, &mut fences, &config());
+    assert_eq!(mover.map(drop), refused);
+    fences.add_timeline().expect("none was taken");
+    drop(driver);
+}
+
+#[test]
+fn fences_that_nobody_asks_for_do_not_pile_up() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let engine = rig.engine();
+    let before = driver.stand_in.live().events;
+    for _ in 0..500 {
+        engine.timeline.mark().expect("a fence");
+        driver.stand_in.run_all();
+    }
+    let more = driver.stand_in.live().events - before;
+    assert!(more < 10, "{more} events");
+    drop(rig);
+}
+
+#[test]
+fn a_list_is_of_one_mover_even_on_one_stream() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let route = rig.route(NEAR, NEAR);
+    let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+    let stream = rig.mover.own_timeline().stream().clone();
+    let mut second = CudaMover::new(&stream, &mut rig.fences, &config()).expect("a mover");
+    second.add_device(&rig.near).expect("known");
+    second.prepare(&route).expect("a route");
+    let plan = rig.plan(NEAR, NEAR, &[(1, 5)]);
+    assert_eq!(list.set(&plan, &second), Err(CudaError::OtherMover));
+    assert_eq!(list.enqueue(&second), Err(CudaError::OtherMover));
+    assert_eq!(list.mark(&second).map(drop), Err(CudaError::OtherMover));
+    assert_eq!(list.check(&second), Err(CudaError::OtherMover));
+}
+
+#[test]
+fn a_list_is_in_use_from_the_moment_it_is_put_into_a_stream() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let route = rig.route(NEAR, NEAR);
+    let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+    rig.finish();
+    let plan = rig.plan(NEAR, NEAR, &[(1, 5)]);
+    list.set(&plan, &rig.mover).expect("not in use");
+    list.enqueue(&rig.mover).expect("put");
+    let next = rig.plan(NEAR, NEAR, &[(2, 6)]);
+    let refused = list.set(&next, &rig.mover);
+    assert!(
+        matches!(refused, Err(CudaError::ListInUse { .. })),
+        "{refused:?}"
+    );
+    rig.finish();
+    assert!(rig.near_is(5, tag(1)) && rig.near_is(6, tag(6)));
+    list.set(&next, &rig.mover).expect("it has passed");
+}
+
+#[test]
 fn a_list_for_a_route_to_the_host_is_refused_with_what_is_wrong() {
     let driver = Driver::new(1);
     let mut rig = Rig::new(&driver, &config());
@@ -121,6 +244,32 @@ fn memory_that_is_not_at_a_page_is_pinned_in_pieces_that_share_no_page() {
     let pool = unsafe { HostPool::register(&device, HOST, &like, 20, base, 4096) };
     drop(pool.expect("no page is pinned twice"));
     drop(driver);
+}
+
+#[test]
+fn a_list_that_a_kernel_writes_is_copied_and_what_is_wrong_with_it_told() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let route = rig.route(NEAR, NEAR);
+    let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+    let place = list.device_address();
+    let write = |words: &[u32]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        driver.stand_in.poke(place, &bytes);
+    };
+    write(&[3, 0, 1, 5, 99, 6, 2, 7]);
+    list.enqueue_copies(&rig.mover).expect("put");
+    assert_eq!(list.check(&rig.mover), Err(CudaError::BadPair { pair: 1 }));
+    assert!(rig.near_is(5, tag(1)) && rig.near_is(6, tag(6)) && rig.near_is(7, tag(2)));
+    list.check(&rig.mover).expect("that was told");
+    write(&[5, 0]);
+    list.enqueue_copies(&rig.mover).expect("put");
+    let (count, capacity) = (5, 4);
+    assert_eq!(
+        list.check(&rig.mover),
+        Err(CudaError::BadCount { count, capacity })
+    );
+    driver.stand_in.assert_clean();
 }
 
 /// Bytes that this program has at a page.
