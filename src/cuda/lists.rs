@@ -170,16 +170,30 @@ impl Lists {
         unsafe { stream.copy_to_device(current, to, from.cast(), bytes) }
     }
 
-    /// Where a count is on the device.
-    pub(super) fn count(&self, place: Place, count: usize) -> DevicePtr {
-        self.device.address() + (place.start * ENTRY + count * size_of::<u32>()) as u64
-    }
-
-    /// Where pairs begin on the device.
-    pub(super) fn pairs(&self, place: Place, first: usize) -> DevicePtr {
+    /// Where the kernels find the list of one count, of so many pairs.
+    pub(super) fn on_device(
+        &self,
+        place: Place,
+        count: usize,
+        first: usize,
+        pairs: usize,
+    ) -> DeviceList {
         let at = place.start + place.counts.div_ceil(2) + first;
-        self.device.address() + (at * ENTRY) as u64
+        let start = self.device.address() + (place.start * ENTRY) as u64;
+        DeviceList {
+            pairs: self.device.address() + (at * ENTRY) as u64,
+            count: start + (count * size_of::<u32>()) as u64,
+            capacity: u32::try_from(pairs).unwrap_or(u32::MAX),
+        }
     }
+}
+
+/// A list as a kernel finds it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeviceList {
+    pub(super) pairs: DevicePtr,
+    pub(super) count: DevicePtr,
+    pub(super) capacity: u32,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! | `stream`, `event`, `timeline` | [`CudaStream`], [`CudaTimeline`]: order, and fences in it |
 //! | `buffer`, `memory`, `host_pool` | [`DevicePool`], [`HostPool`]: where blocks are |
 //! | `kernels`, `kernels/` | the kernels that copy blocks |
-//! | `config`, `memories`, `path`, `prepared`, `lists`, `report`, `staging` | what a mover is made of |
+//! | `config`, `memories`, `path`, `prepared`, `lists`, `report`, `staging`, `sending` | what a mover is made of |
 //! | `mover` | [`CudaMover`]: executes plans |
 //! | `pair_list` | [`PairList`]: copies inside captured graphs |
 //!
@@ -85,6 +85,7 @@ mod pair_list;
 mod path;
 mod prepared;
 mod report;
+mod sending;
 mod staging;
 mod stream;
 mod timeline;

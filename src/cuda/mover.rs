@@ -1,7 +1,6 @@
 //! Executes plans on a device.
 
 use alloc::vec::Vec;
-use core::ffi::c_void;
 use core::fmt;
 
 use super::config::MoverConfig;
@@ -9,13 +8,12 @@ use super::device::{CudaDevice, Current};
 use super::error::CudaError;
 use super::event::Event;
 use super::host_pool::HostPool;
-use super::kernels::{Launch, Pair};
 use super::lists::{Lists, Place};
 use super::memories::{Memories, Pool};
 use super::memory::DevicePool;
-use super::path::{HostSide, Path, Paths};
-use super::prepared::Prepared;
+use super::path::{Path, Paths};
 use super::report::Report;
+use super::sending::Sending;
 use super::staging::Staging;
 use super::stream::CudaStream;
 use super::timeline::CudaTimeline;
@@ -189,197 +187,39 @@ impl CudaMover {
         self.timeline.stream()
     }
 
-    /// Puts one launch for each group of planes into the stream: `count` pairs, known here or only on the device.
-    pub(super) fn launch(
-        &self,
-        current: &Current<'_>,
-        prepared: &Prepared,
-        list: &DeviceList,
-        report: &Report,
-    ) -> Result<(), CudaError> {
-        let device = current.device();
-        let Some(kernels) = device.kernels() else {
-            return Ok(());
-        };
-        for group in &prepared.groups {
-            let units = u64::from(list.capacity) * u64::from(group.chunks);
-            let most = match self.thread_blocks {
-                0 => kernels.resident(group.kind, group.width),
-                cap => cap.min(kernels.resident(group.kind, group.width)),
-            };
-            kernels.launch(
-                current,
-                self.stream(),
-                &Launch {
-                    kind: group.kind,
-                    width: group.width,
-                    planes: group.planes,
-                    plane_count: group.plane_count,
-                    chunks: group.chunks,
-                    source_blocks: prepared.source_blocks,
-                    destination_blocks: prepared.destination_blocks,
-                    pairs: list.pairs,
-                    count: list.count,
-                    capacity: list.capacity,
-                    report: report.address(),
-                    grid: u32::try_from(units).unwrap_or(u32::MAX).min(most).max(1),
-                },
-            )?;
-        }
-        Ok(())
+    pub(super) const fn thread_blocks(&self) -> u32 {
+        self.thread_blocks
     }
 
     /// Puts a plan into the streams.
-    fn enqueue(
+    fn send(
         &mut self,
         current: &Current<'_>,
         path: usize,
         plan: &CopyPlan,
         place: Place,
     ) -> Result<(), CudaError> {
-        match self.paths.at(path) {
-            Path::OnDevice(_) => self.enqueue_on_device(current, path, plan, place),
-            Path::Staged { host, .. } => self.enqueue_staged(current, path, *host, plan, place),
-        }
-    }
-
-    fn enqueue_on_device(
-        &mut self,
-        current: &Current<'_>,
-        path: usize,
-        plan: &CopyPlan,
-        place: Place,
-    ) -> Result<(), CudaError> {
-        let mut first = 0;
-        for (count, wave) in plan.waves().enumerate() {
-            self.lists.write(place, count, first, wave.iter().map(pair));
-            first += wave.len();
-        }
-        self.lists.send(current, self.timeline.stream(), place)?;
-        self.launch_waves(current, path, plan, place)
-    }
-
-    fn enqueue_staged(
-        &mut self,
-        current: &Current<'_>,
-        path: usize,
-        host: HostSide,
-        plan: &CopyPlan,
-        place: Place,
-    ) -> Result<(), CudaError> {
-        // Between two memories the order of pairs is free.
-        self.sorted.clear();
-        self.sorted
-            .try_reserve(plan.pairs())
-            .map_err(|_| OutOfMemory)?;
-        self.sorted.extend_from_slice(plan.as_slice());
-        host.sort(&mut self.sorted);
-        for (count, batch) in self.sorted.chunks(host.slot_blocks).enumerate() {
-            self.lists
-                .write(place, count, count * host.slot_blocks, host.pairs(batch));
-        }
-        let stream = self.timeline.stream();
-        self.lists.send(current, stream, place)?;
-        let Some(staging) = &mut self.staging else {
-            return Ok(());
+        let mut sending = Sending {
+            current,
+            stream: self.timeline.stream(),
+            lists: &mut self.lists,
+            place,
+            report: &self.report,
+            thread_blocks: self.thread_blocks,
         };
-        if !host.to_host {
-            staging.transfers_after(current, stream)?;
-        }
-        let mut last = 0;
-        for count in 0..self.sorted.len().div_ceil(host.slot_blocks) {
-            last = self.staging.as_mut().map_or(0, Staging::take_slot);
-            self.send_batch(current, path, place, (count, last))?;
-        }
-        match &self.staging {
-            Some(staging) if host.to_host => {
-                staging.kernel_waits(current, self.timeline.stream(), last)
+        match (self.paths.at(path), &mut self.staging) {
+            (Path::OnDevice(prepared), _) => sending.on_device(prepared, plan),
+            (Path::Staged { prepared, host }, Some(staging)) => {
+                // Between two memories the order of pairs is free.
+                self.sorted.clear();
+                let enough = self.sorted.try_reserve(plan.pairs());
+                enough.map_err(|_| OutOfMemory)?;
+                self.sorted.extend_from_slice(plan.as_slice());
+                host.sort(&mut self.sorted);
+                sending.over_the_bus(prepared, host, staging, &self.sorted)
             }
-            _ => Ok(()),
+            (Path::Staged { .. }, None) => Err(CudaError::NoStaging),
         }
-    }
-
-    fn launch_waves(
-        &self,
-        current: &Current<'_>,
-        path: usize,
-        plan: &CopyPlan,
-        place: Place,
-    ) -> Result<(), CudaError> {
-        let Path::OnDevice(prepared) = self.paths.at(path) else {
-            return Ok(());
-        };
-        let mut first = 0;
-        for (count, wave) in plan.waves().enumerate() {
-            let list = DeviceList::of(&self.lists, place, (count, first), wave.len());
-            self.launch(current, prepared, &list, &self.report)?;
-            first += wave.len();
-        }
-        Ok(())
-    }
-
-    /// Puts what fits into a slot into the streams, the kernel before the transfer or after it.
-    fn send_batch(
-        &self,
-        current: &Current<'_>,
-        path: usize,
-        place: Place,
-        (count, slot): (usize, usize),
-    ) -> Result<(), CudaError> {
-        let (Path::Staged { prepared, host }, Some(staging)) = (self.paths.at(path), &self.staging)
-        else {
-            return Ok(());
-        };
-        let first = count * host.slot_blocks;
-        let batch = self
-            .sorted
-            .chunks(host.slot_blocks)
-            .nth(count)
-            .unwrap_or(&[]);
-        let list = DeviceList::of(&self.lists, place, (count, first), batch.len());
-        let stream = self.stream();
-        if host.to_host {
-            staging.kernel_waits(current, stream, slot)?;
-            self.launch(current, &prepared[slot], &list, &self.report)?;
-            staging.used(current, stream, slot)?;
-            staging.transfer_waits(current, slot)?;
-            self.transfer(current, staging, host, batch, slot)?;
-            staging.transferred(current, slot)
-        } else {
-            staging.transfer_waits(current, slot)?;
-            self.transfer(current, staging, host, batch, slot)?;
-            staging.transferred(current, slot)?;
-            staging.kernel_waits(current, stream, slot)?;
-            self.launch(current, &prepared[slot], &list, &self.report)?;
-            staging.used(current, stream, slot)
-        }
-    }
-
-    /// Puts the transfers between a slot and the host into the ring's stream.
-    fn transfer(
-        &self,
-        current: &Current<'_>,
-        staging: &Staging,
-        host: &HostSide,
-        batch: &[(BlockId, BlockId)],
-        slot: usize,
-    ) -> Result<(), CudaError> {
-        let base = staging.base(slot, host.start);
-        for piece in host.transfers(batch) {
-            let on_device = base + piece.offset;
-            let on_host = piece.address as *mut c_void;
-            let too_large = CudaError::BlockTooLarge { bytes: piece.bytes };
-            let bytes = usize::try_from(piece.bytes).map_err(|_| too_large)?;
-            let transfers = staging.transfers();
-            if host.to_host {
-                // SAFETY: the plan's blocks are within the host memory, which is pinned and kept here, and within the slot.
-                unsafe { transfers.copy_to_host(current, on_host, on_device, bytes) }?;
-            } else {
-                // SAFETY: as above.
-                unsafe { transfers.copy_to_device(current, on_device, on_host, bytes) }?;
-            }
-        }
-        Ok(())
     }
 
     /// Some of a plan may be under way: waits for it, so that nothing of it is any more when the error is told.
@@ -474,7 +314,7 @@ impl Mover for CudaMover {
             found => found?,
         };
         self.timeline.wait_in(&current, &waits, &self.followed)?;
-        let sent = self.enqueue(&current, path, plan, place);
+        let sent = self.send(&current, path, plan, place);
         let fence = sent
             .and_then(|()| self.timeline.mark_in(&current))
             .map_err(|error| self.settle(&current, error))?;
@@ -513,30 +353,5 @@ impl fmt::Debug for CudaMover {
             .field("timeline", &self.timeline)
             .field("memories", &self.memories)
             .finish_non_exhaustive()
-    }
-}
-
-/// A list as a kernel finds it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeviceList {
-    pub(super) pairs: u64,
-    pub(super) count: u64,
-    pub(super) capacity: u32,
-}
-
-impl DeviceList {
-    fn of(lists: &Lists, place: Place, (count, first): (usize, usize), pairs: usize) -> Self {
-        Self {
-            pairs: lists.pairs(place, first),
-            count: lists.count(place, count),
-            capacity: u32::try_from(pairs).unwrap_or(u32::MAX),
-        }
-    }
-}
-
-fn pair(&(source, destination): &(BlockId, BlockId)) -> Pair {
-    Pair {
-        source: source.get(),
-        destination: destination.get(),
     }
 }

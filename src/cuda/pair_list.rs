@@ -4,7 +4,8 @@ use super::buffer::{DeviceBuffer, PinnedBuffer};
 use super::device::Current;
 use super::error::CudaError;
 use super::kernels::Pair;
-use super::mover::{CudaMover, DeviceList};
+use super::lists::DeviceList;
+use super::mover::CudaMover;
 use super::path::Path;
 use super::report::Report;
 use super::timeline::CudaTimeline;
@@ -185,7 +186,8 @@ impl PairList {
             count: self.device.address(),
             capacity: self.capacity,
         };
-        mover.launch(current, prepared, &list, &self.report)
+        let (stream, most) = (mover.stream(), mover.thread_blocks());
+        prepared.launch(current, stream, &list, &self.report, most)
     }
 
     /// Marks the end of what was put into the mover's stream, a launched graph with this list, say. The list cannot be set before that fence

@@ -11,7 +11,9 @@ use super::buffer::{DeviceBuffer, PinnedBuffer};
 use super::device::Current;
 use super::driver::DevicePtr;
 use super::error::CudaError;
-use super::kernels::{CHUNK, Kind, PlaneCopy, PlanePermute, WIDTHS};
+use super::kernels::{CHUNK, Kind, Launch, PlaneCopy, PlanePermute, WIDTHS};
+use super::lists::DeviceList;
+use super::report::Report;
 use super::stream::CudaStream;
 use crate::copy::{CopyKind, CopyRoute, PlaneCopy as Part, PlaneSpan};
 use crate::error::OutOfMemory;
@@ -49,21 +51,21 @@ impl End {
 
 /// Planes that one launch copies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
-    pub(super) kind: Kind,
+struct Group {
+    kind: Kind,
     /// Place in [`WIDTHS`].
-    pub(super) width: usize,
-    pub(super) planes: DevicePtr,
-    pub(super) plane_count: u32,
-    pub(super) chunks: u32,
+    width: usize,
+    planes: DevicePtr,
+    plane_count: u32,
+    chunks: u32,
 }
 
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) route: CopyRoute,
-    pub(super) groups: Vec<Group>,
-    pub(super) source_blocks: u32,
-    pub(super) destination_blocks: u32,
+    groups: Vec<Group>,
+    source_blocks: u32,
+    destination_blocks: u32,
     /// What the groups point into.
     _tables: DeviceBuffer,
     /// What that is copied from.
@@ -125,6 +127,46 @@ impl Prepared {
             _tables: tables,
             _written: written,
         })
+    }
+}
+
+impl Prepared {
+    /// Puts a launch for each group of planes into a stream, of no more than so many thread blocks unless that is 0.
+    pub(super) fn launch(
+        &self,
+        current: &Current<'_>,
+        stream: &CudaStream,
+        list: &DeviceList,
+        report: &Report,
+        thread_blocks: u32,
+    ) -> Result<(), CudaError> {
+        let Some(kernels) = current.device().kernels() else {
+            return Ok(());
+        };
+        for group in &self.groups {
+            let units = u64::from(list.capacity) * u64::from(group.chunks);
+            let resident = kernels.resident(group.kind, group.width);
+            let most = match thread_blocks {
+                0 => resident,
+                cap => cap.min(resident),
+            };
+            let launch = Launch {
+                kind: group.kind,
+                width: group.width,
+                planes: group.planes,
+                plane_count: group.plane_count,
+                chunks: group.chunks,
+                source_blocks: self.source_blocks,
+                destination_blocks: self.destination_blocks,
+                pairs: list.pairs,
+                count: list.count,
+                capacity: list.capacity,
+                report: report.address(),
+                grid: u32::try_from(units).unwrap_or(u32::MAX).min(most).max(1),
+            };
+            kernels.launch(current, stream, &launch)?;
+        }
+        Ok(())
     }
 }
 
