@@ -148,6 +148,29 @@ fn the_stream_that_each_thread_has_for_itself_is_no_stream() {
 }
 
 #[test]
+fn a_mover_copies_on_the_legacy_default_stream_by_either_handle() {
+    for handle in [0_usize, 1] {
+        let driver = Driver::new(1);
+        let mut rig = Rig::new(&driver, &config());
+        // SAFETY: handles of the legacy default stream, which every context has.
+        let stream = unsafe { CudaStream::from_raw(&rig.device, handle as *mut _) };
+        let mut mover = CudaMover::new(&stream, &mut rig.fences, &config()).expect("a mover");
+        mover.add_device(&rig.near).expect("known");
+        mover.add_host(&rig.host).expect("known");
+        mover.follow(rig.mover.own_timeline()).expect("one table");
+        rig.copy(NEAR, NEAR, &[(1, 5)]);
+        let out = rig.plan(NEAR, HOST, &[(5, 3)]);
+        mover.copy(&out, &mut rig.fences).expect("a copy");
+        let back = rig.plan(HOST, NEAR, &[(3, 7)]);
+        let fence = mover.copy(&back, &mut rig.fences).expect("a copy");
+        mover.wait(fence).expect("it passes");
+        assert!(rig.near_is(7, tag(1)) && rig.host_is(3, tag(1)));
+        drop((mover, rig));
+        driver.stand_in.assert_clean();
+    }
+}
+
+#[test]
 fn fences_that_nobody_asks_for_do_not_pile_up() {
     let driver = Driver::new(1);
     let mut rig = Rig::new(&driver, &config());
