@@ -273,6 +273,12 @@ typedef int32_t kvb_status;
 /** The export has been aborted. */
 #define KVB_ERR_ABORTED 633
 
+/** The swap was finished or aborted before. */
+#define KVB_ERR_SWAP_OVER 634
+
+/** The copy was not launched, or its fence has not passed. */
+#define KVB_ERR_NOT_COPIED 635
+
 /** The fleet has no such instance. */
 #define KVB_ERR_NO_SUCH_INSTANCE 700
 
@@ -431,6 +437,7 @@ kvb_status kvb_set_hooks(const kvb_hooks *hooks);
  * | `KVB_ERR_TOO_SHORT`, `KVB_ERR_LENGTH_MISMATCH` | items that would do | items given | |
  * | `KVB_ERR_NOT_NEXT` | position where the known ones end | position given | |
  * | `KVB_ERR_NOT_ARRIVED` | positions that are to come | positions that are there | blocks that may still be touched |
+ * | `KVB_ERR_NOT_COPIED` | blocks that are to be copied | | the fence of the copy |
  * | `KVB_ERR_SERVICE_FULL` | positions a step that it would demand | positions a step that are left | those that there may be |
  * | `KVB_ERR_NOT_EMPTY` | sequences | blocks being loaded | leases and loans |
  * | others | what was asked for | what there is | the most that there may be |
@@ -3421,6 +3428,147 @@ kvb_status kvb_import_end(const kvb_import *import,
  * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
  */
 void kvb_import_destroy(kvb_import *import);
+
+/* ---------------------------------------------------------------------------
+ * Sequences on their way to another tier of memory, host memory for instance, and back, instead of being computed again.
+ */
+
+/**
+ * A sequence on its way from one registry to another. You copy the blocks, shard by shard, say when that is done, and then finish the
+ * swap, or abort it at any time before. One thread at a time may use it, also for calls with a `const` pointer.
+ */
+typedef struct kvb_swap kvb_swap;
+
+/**
+ * Begins to swap a sequence to another registry with as many shards, on every shard or on none: offers what is computed of it to be
+ * copied, and admits it there with all the blocks that it needs. `request` is the sequence as the destination is to have it: all its tokens
+ * at least, in the namespace that it was admitted in, and what it is promised there. Meanwhile it gets no positions on either side; it
+ * keeps its handle, its promise and its label where it was. No block is taken there: a tier that has nothing left can still swap out.
+ * `leases` are those of `from`; `owner`, a number of yours, names the lease that holds what is read: one swap at a time for each.
+ *
+ * Ownership: nothing that `request` points to is kept; `*out` is the caller's, to be given to `kvb_swap_destroy`. Threads: both
+ * registries' and the leases'. O(blocks); allocates. Errors, after which nothing has changed but that a refusal is counted at the
+ * destination, and what had arrived for the sequence counts: `KVB_ERR_SAME_INSTANCE` (one registry is given twice),
+ * `KVB_ERR_LENGTH_MISMATCH` (fewer tokens than positions, or extra keys that do not fit them); of the source those of `kvb_seqs_export`,
+ * and a copy that is pending is `KVB_ERR_COPY_PENDING`; of the destination those of `kvb_seqs_import`. NULL: only `error`.
+ */
+kvb_status kvb_seqs_swap_to(kvb_seqs *from,
+                            kvb_handle source,
+                            kvb_seqs *to,
+                            const kvb_admit *request,
+                            kvb_leases *leases,
+                            uint64_t owner,
+                            kvb_swap **out,
+                            kvb_error *error);
+
+/** A swap as it was begun. */
+typedef struct kvb_swap_info {
+    /** `sizeof(kvb_swap_info)`. */
+    uint32_t struct_size;
+    /** Shards that have blocks to be copied, numbered from 0: one for ranks in lockstep. */
+    uint32_t shards;
+    /** The sequence's name where it was. */
+    kvb_handle source;
+    /** Its name where it goes. */
+    kvb_handle seq;
+    /** Positions that were found there on every shard, and are not copied. */
+    uint64_t hit;
+} kvb_swap_info;
+
+/**
+ * Reads what a swap is of. It says the same when the swap is over.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the swap's. O(shards). Errors: `KVB_ERR_STRUCT_SIZE`.
+ * NULL: neither.
+ */
+kvb_status kvb_swap_get_info(const kvb_swap *swap,
+                             kvb_swap_info *out);
+
+/**
+ * Lists what is to be copied on a shard, in the order of the table: from each of `sources`, a block of the registry that the sequence
+ * leaves, to the block at the same place of `destinations`, of the one where it goes. They are what `kvb_layout_pair_runs` takes.
+ * `*count` is how many there are: none once the swap is over.
+ *
+ * Ownership: both lists have room for `capacity`. Threads: the swap's. O(blocks), no allocation. Errors: `KVB_ERR_TOO_SHORT`
+ * (`error->needed` is how many there are), `KVB_ERR_OUT_OF_RANGE` (no such shard). NULL: the lists if `capacity` is 0; `error`.
+ */
+kvb_status kvb_swap_pairs(const kvb_swap *swap,
+                          size_t shard,
+                          uint32_t *sources,
+                          uint32_t *destinations,
+                          size_t capacity,
+                          size_t *count,
+                          kvb_error *error);
+
+/**
+ * A handle of what holds the destination's blocks until the copy has passed: for whoever answers for them when the swap is gone. Its one
+ * writer is the swap: while that lives, leave the answers to it.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_import_destroy`. Threads: the swap's. O(shards); allocates.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_swap_import(const kvb_swap *swap,
+                           kvb_import **out);
+
+/**
+ * The copy on a shard, or a part of it, is launched, and done when this fence has passed: a point on that shard's timeline, a number that
+ * only grows. Of several the latest counts.
+ *
+ * Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_OUT_OF_RANGE` (no such shard).
+ * NULL: only `error`.
+ */
+kvb_status kvb_swap_copying(kvb_swap *swap,
+                            size_t shard,
+                            uint64_t fence,
+                            kvb_error *error);
+
+/**
+ * The timeline of a shard's copies has come so far. Returns whether nothing touches the blocks of any shard any more: then the swap can be
+ * finished, or what an aborted one held has been given back. Of a shard that there is not nothing is taken down.
+ *
+ * Threads: the swap's. O(blocks), once; no allocation. NULL: false.
+ */
+bool kvb_swap_complete(kvb_swap *swap,
+                       size_t shard,
+                       uint64_t completed);
+
+/**
+ * Ends a swap whose copies have passed on every shard: the sequence goes on at the destination, under `*seq`, and is released where it was.
+ * What was published of it there stays findable as long as nobody needs the memory. The swap is still to be destroyed.
+ *
+ * Threads: both registries'. O(blocks), no allocation. Errors, after which nothing has changed: `KVB_ERR_NOT_COPIED` (ask again when
+ * `kvb_swap_complete` says so; `error->needed` blocks are copied on the first such shard, until the fence `error->limit` if
+ * `error->which` is 1, and were not launched if it is 0), `KVB_ERR_MOVE_ABORTED` and `KVB_ERR_NOT_ARRIVED` (the source was released, or its
+ * content turned out bad: abort it), `KVB_ERR_STALE`, `KVB_ERR_SWAP_OVER`, `KVB_ERR_WRONG_POOL` (these are not its two ends),
+ * `KVB_ERR_SAME_INSTANCE` (one registry is given twice). NULL: `seq`, `error`.
+ */
+kvb_status kvb_swap_finish(kvb_swap *swap,
+                           kvb_seqs *from,
+                           kvb_seqs *to,
+                           kvb_handle *seq,
+                           kvb_error *error);
+
+/**
+ * Calls a swap off on every shard: the source goes on as it was, and the destination gives its blocks back. A copy that is under way is not
+ * stopped: until `kvb_swap_complete` says that it has passed, its blocks are held on both sides, and the source gets and computes no
+ * positions, so that nobody writes what is being read. The swap is still to be destroyed.
+ *
+ * Threads: the destination's. O(blocks), no allocation. Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`,
+ * `KVB_ERR_WRONG_POOL` (this is not its destination), `KVB_ERR_STALE` (the sequence is in another registry over the same shards),
+ * `KVB_ERR_COMMITTED` (the destination has it: finish the swap). NULL: only `error`.
+ */
+kvb_status kvb_swap_abort(kvb_swap *swap,
+                          kvb_seqs *to,
+                          kvb_error *error);
+
+/**
+ * Gives a swap back. One that is neither finished nor aborted is called off: the source goes on. What was admitted at the destination is
+ * then yours to release there, under its name. What copies under way hold stays held on both sides until somebody with a handle of
+ * `kvb_swap_import` answers, or the registries go.
+ *
+ * Threads: no other call may use it meanwhile. O(blocks). NULL: nothing happens.
+ */
+void kvb_swap_destroy(kvb_swap *swap);
 
 /* ---------------------------------------------------------------------------
  * What a plan is made from.

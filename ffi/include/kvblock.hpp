@@ -43,6 +43,7 @@
 #include <kvblock/result.hpp>
 #include <kvblock/sequences.hpp>
 #include <kvblock/step.hpp>
+#include <kvblock/swap.hpp>
 #include <kvblock/transfer.hpp>
 #include <kvblock/view.hpp>
 

@@ -56,6 +56,8 @@ pub mod lanes;
 
 pub mod transfer;
 
+pub mod swap;
+
 pub mod plan;
 
 pub mod fleet;

@@ -229,6 +229,12 @@ pub const KVB_ERR_COMMITTED: kvb_status = 632;
 /// The export has been aborted.
 pub const KVB_ERR_ABORTED: kvb_status = 633;
 
+/// The swap was finished or aborted before.
+pub const KVB_ERR_SWAP_OVER: kvb_status = 634;
+
+/// The copy was not launched, or its fence has not passed.
+pub const KVB_ERR_NOT_COPIED: kvb_status = 635;
+
 // --- Fleets
 
 /// The fleet has no such instance.
@@ -371,6 +377,8 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_LINKED, c"KVB_ERR_LINKED", c"an import reads the export, and its registry commits"),
     (KVB_ERR_COMMITTED, c"KVB_ERR_COMMITTED", c"the export has been committed"),
     (KVB_ERR_ABORTED, c"KVB_ERR_ABORTED", c"the export has been aborted"),
+    (KVB_ERR_SWAP_OVER, c"KVB_ERR_SWAP_OVER", c"the swap was finished or aborted before"),
+    (KVB_ERR_NOT_COPIED, c"KVB_ERR_NOT_COPIED", c"the copy was not launched, or its fence has not passed"),
     (KVB_ERR_NO_SUCH_INSTANCE, c"KVB_ERR_NO_SUCH_INSTANCE", c"the fleet has no such instance"),
     (KVB_ERR_SAME_INSTANCE, c"KVB_ERR_SAME_INSTANCE", c"two instances are needed, and one was named twice"),
     (KVB_ERR_NO_SERVICE, c"KVB_ERR_NO_SERVICE", c"an instance must be able to compute at least one position in a step"),

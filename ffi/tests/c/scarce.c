@@ -1,4 +1,4 @@
-/* Transfers and fleets without memory: whichever allocation of a call fails, nothing has changed, and nothing is lost. */
+/* Transfers, swaps and fleets without memory: whichever allocation of a call fails, nothing has changed, and nothing is lost. */
 #include "moving.h"
 
 /* Allocations so far, the one that is refused (from 1; 0 refuses none), and what is not given back. */
@@ -101,6 +101,36 @@ static kvb_status import_from_an_export(void) {
     }
     kvb_import_destroy(import);
     kvb_export_destroy(export);
+    return status;
+}
+
+static kvb_status swap_with(kvb_swap **out) {
+    kvb_admit asked = request(tokens, 10);
+    return kvb_seqs_swap_to(sides[2]->seqs, stranger, on(1), &asked, leases, 9, out, NULL);
+}
+
+static kvb_status swap_a_sequence(void) {
+    kvb_swap *swap = NULL;
+    kvb_status status = swap_with(&swap);
+    CHECK((status == KVB_OK) == (swap != NULL));
+    if (swap != NULL) CHECK_OK(kvb_swap_abort(swap, on(1), NULL));
+    kvb_swap_destroy(swap);
+    return status;
+}
+
+static kvb_status import_of_a_swap(void) {
+    kvb_swap *swap = NULL;
+    const size_t failing = refused;
+    refused = 0;
+    CHECK_OK(swap_with(&swap));
+    refused = failing;
+    calls = 0;
+    kvb_import *import = NULL;
+    kvb_status status = kvb_swap_import(swap, &import);
+    CHECK((status == KVB_OK) == (import != NULL));
+    CHECK_OK(kvb_swap_abort(swap, on(1), NULL));
+    kvb_import_destroy(import);
+    kvb_swap_destroy(swap);
     return status;
 }
 
@@ -256,6 +286,7 @@ static const struct {
 #define ALWAYS(name) {#name, name, 1}
 #define MAYBE(name) {#name, name, 0}
     ALWAYS(export_a_copy), ALWAYS(lease_of_an_export), ALWAYS(import_from_an_export), ALWAYS(move_a_sequence),
+    ALWAYS(swap_a_sequence), ALWAYS(import_of_a_swap),
     ALWAYS(add_and_remove), MAYBE(lend), ALWAYS(candidates), MAYBE(admit_in_the_fleet), ALWAYS(report), ALWAYS(metrics),
     MAYBE(audit), ALWAYS(make_a_fleet), ALWAYS(make_flights), ALWAYS(plan_a_format), ALWAYS(plan_ranks), ALWAYS(layout_and_format),
 };

@@ -1,4 +1,4 @@
-/* The C++ face of promises, blocks and chains, of events, transfers and metrics. */
+/* The C++ face of promises, blocks and chains, of events, transfers, swaps and metrics. */
 #include "need.hpp"
 
 #include <array>
@@ -159,6 +159,64 @@ void transfers() {
     NEED(from.audit(one(Holder(leases))));
 }
 
+// A sequence waits in another tier, and comes back to what is left of it.
+void swaps() {
+    Pool small = NEED(Pool::create(PoolConfig(4, 4).shard(1)));
+    Pool large = NEED(Pool::create(PoolConfig(16, 4).shard(2)));
+    Sequences device = NEED(Sequences::create(small, SequencesConfig(2)));
+    Sequences host = NEED(Sequences::create(large, SequencesConfig(2)));
+    Leases on_device = NEED(device.leases(8));
+    Leases on_host = NEED(host.leases(8));
+    const Admit request{Prompt(tokens)};
+    const Handle seq = NEED(device.admit(request)).seq;
+    NEED(device.computed(seq, 10));
+    std::array<std::uint32_t, 4> from{};
+    std::array<std::uint32_t, 4> to{};
+
+    REFUSED(swap_seq(device, seq, device, request, on_device, 1), KVB_ERR_SAME_INSTANCE);
+    Swap out = NEED(swap_seq(device, seq, host, request, on_device, 1));
+    CHECK_EQ(NEED(out.info()).shards, 1);
+    CHECK(Handle(NEED(out.info()).source) == seq);
+    CHECK_EQ(NEED(out.pairs(0, from, to)), 3);
+    const View<const std::int32_t> table = NEED(device.table(seq));
+    const View<const std::int32_t> there = NEED(host.table(NEED(out.info()).seq));
+    for (std::size_t i = 0; i < 3; i++) {
+        CHECK_EQ(from[i], static_cast<std::uint32_t>(table[i]));
+        CHECK_EQ(to[i], static_cast<std::uint32_t>(there[i]));
+    }
+    REFUSED(out.pairs(0, from, View<std::uint32_t>(to.data(), 3)), KVB_ERR_LENGTH_MISMATCH);
+    REFUSED(out.pairs(1, from, to), KVB_ERR_OUT_OF_RANGE);
+    NEED(out.copying(0, 5));
+    CHECK(!out.complete(0, 4));
+    REFUSED(out.finish(device, host), KVB_ERR_NOT_COPIED);
+    CHECK(out.complete(0, 5));
+    const Handle waiting = NEED(out.finish(device, host));
+    CHECK(waiting == Handle(NEED(out.info()).seq));
+    REFUSED(out.abort(host), KVB_ERR_SWAP_OVER);
+    REFUSED(device.state(seq), KVB_ERR_STALE);
+
+    Swap back = NEED(swap_seq(host, waiting, device, request, on_host, 1));
+    CHECK_EQ(NEED(back.info()).hit, 8);
+    CHECK_EQ(NEED(back.pairs(0, from, to)), 1);
+    const Import import = NEED(back.import_handle());
+    CHECK_EQ(import.left(), 1);
+    NEED(back.abort(device));
+    CHECK_EQ(import.left(), 0);
+    CHECK_EQ(NEED(host.state(waiting)).computed, 10);
+
+    // Moved from, it is none; let go of, it is called off.
+    Swap other = NEED(swap_seq(host, waiting, device, request, on_host, 1));
+    const Handle admitted = NEED(other.info()).seq;
+    Swap taken = std::move(other);
+    REFUSED(other.info(), KVB_ERR_NULL);
+    REFUSED(other.finish(host, device), KVB_ERR_NULL);
+    CHECK(!other.complete(0, 9));
+    taken.reset();
+    NEED(device.release(admitted));
+    NEED(host.audit(one(Holder(on_host))));
+    NEED(device.audit(one(Holder(on_device))));
+}
+
 void metrics() {
     Pool pool = NEED(Pool::create(PoolConfig(8, 4)));
     Sequences seqs = NEED(Sequences::create(pool, SequencesConfig(2)));
@@ -185,6 +243,7 @@ int main() {
     chains();
     events();
     transfers();
+    swaps();
     metrics();
     return 0;
 }
