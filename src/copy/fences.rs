@@ -245,7 +245,7 @@ impl FenceTable {
     }
 
     /// Says that a timeline has passed this fence, and with it every earlier one: nobody is told to wait for them any more. A fence that
-    /// has passed already changes nothing.
+    /// has passed already changes nothing, and of one that was not recorded only what was counts: what is recorded later is waited for.
     ///
     /// # Errors
     /// [`FenceError::NoSuchTimeline`].
@@ -253,8 +253,8 @@ impl FenceTable {
     /// O(1).
     pub fn completed(&mut self, timeline: TimelineId, fence: Fence) -> Result<(), FenceError> {
         self.timeline(timeline)?;
-        let completed = &mut self.timelines[timeline.index()].completed;
-        *completed = fence.max(*completed);
+        let known = &mut self.timelines[timeline.index()];
+        known.completed = known.completed.max(fence.min(known.last));
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use crate::pool::Fence;
 
 /// Executes plans on one timeline, one after another.
 ///
-/// The fences of a mover count its copies: 1, 2, 3, and so on; `Fence(0)` has passed before all. Copies end in the order in which they
-/// were begun.
+/// The fences of a mover rise: 1, 2, 3, and so on, one for each copy, and more if it says so; `Fence(0)` has passed before all. Copies end
+/// in the order in which they were begun.
 ///
 /// After an error nothing of the plan is in flight any more: the sources are as they were, what the destinations have is undefined, and
 /// nothing of it was recorded. A mover that can no longer promise that says so at every later call.

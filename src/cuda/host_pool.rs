@@ -16,6 +16,8 @@ use crate::error::OutOfMemory;
 
 /// A page of the host. Where it has larger ones, pieces are to be a multiple of those.
 const PAGE: usize = 4096;
+/// A page of hosts with large ones.
+const LARGE_PAGE: usize = 65_536;
 
 /// The blocks of a host tier: block-first, so that a block is one piece and neighbours are copied at once, in pinned memory.
 ///
@@ -73,7 +75,7 @@ impl HostPool {
         })
     }
 
-    /// The same, pinned in pieces of at most `piece_bytes` bytes, a multiple of 4096: the driver may refuse to pin hundreds of gigabytes at
+    /// The same, pinned in pieces of at most `piece_bytes` bytes, a multiple of 4096 (and of the host's page, where that is larger): the driver may refuse to pin hundreds of gigabytes at
     /// once, and holds up others while it does. A gigabyte is a good piece.
     ///
     /// # Errors
@@ -240,7 +242,7 @@ impl Pages {
     fn new(device: &CudaDevice, bytes: u64) -> Result<Self, CudaError> {
         let refused = CudaError::OutOfHostMemory { asked: bytes };
         let size = usize::try_from(bytes).map_err(|_| refused)?;
-        let layout = Layout::from_size_align(size, PAGE).map_err(|_| refused)?;
+        let layout = Layout::from_size_align(size, LARGE_PAGE).map_err(|_| refused)?;
         if size == 0 {
             return Err(refused);
         }

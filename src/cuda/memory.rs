@@ -44,7 +44,8 @@ impl DevicePool {
     ///
     /// # Safety
     /// All of the layout's blocks are there, in memory that the device's context can read and write, and stay while this handle, or a
-    /// mover that knows it, is used.
+    /// mover that knows it, is used. What lies between the blocks of a plane is the pool's, too: another layout of the same memory
+    /// may have its blocks there, and no other memory may.
     #[must_use]
     pub unsafe fn adopt(device: &CudaDevice, layout: BlockLayout) -> Self {
         Self {

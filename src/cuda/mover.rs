@@ -142,7 +142,7 @@ impl CudaMover {
     }
 
     /// Makes ready for the plans of a route, which the first of them would do otherwise: it writes the tables that the kernels read, a few
-    /// kilobytes of device memory that the mover keeps. So make a route once, and clone it.
+    /// kilobytes of device memory that the mover keeps. A route made anew for the same two layouts finds them there.
     ///
     /// # Errors
     /// What is wrong with the route here: [`CudaError::UnknownMemory`], [`CudaError::OutsideMemory`], [`CudaError::NoSuchRoute`],

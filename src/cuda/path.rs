@@ -253,8 +253,19 @@ pub(super) struct Paths {
 
 impl Paths {
     pub(super) fn find(&self, route: &CopyRoute) -> Option<usize> {
-        let same = |path: &Path| path.route().is_some_and(|known| known.is_same(route));
-        self.list.iter().position(same)
+        let known = || self.list.iter().map(Path::route);
+        let is_same = |known: Option<&CopyRoute>| known.is_some_and(|known| known.is_same(route));
+        // A route may be made anew for the same two layouts.
+        let is_alike = |known: Option<&CopyRoute>| {
+            known.is_some_and(|known| {
+                known.source() == route.source()
+                    && known.destination() == route.destination()
+                    && known.planes() == route.planes()
+            })
+        };
+        known()
+            .position(is_same)
+            .or_else(|| known().position(is_alike))
     }
 
     /// Room for one more.

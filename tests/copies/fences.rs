@@ -254,3 +254,19 @@ fn tables_grow_and_have_an_end() {
     let none = fences.waits_for_blocks(THERE, &[], Access::Read, first);
     assert_eq!(none, Ok(Waits::none()));
 }
+
+#[test]
+fn a_fence_that_was_never_recorded_lets_nothing_pass_that_comes_later() {
+    let (mut fences, [engine, copies, _]) = table();
+    let block = [BlockId::new(1)];
+    let mut write = |fence: u64, told: u64| {
+        let recorded = fences.record_blocks(HERE, &block, Access::Write, engine, Fence(fence));
+        recorded.expect("later");
+        fences.completed(engine, Fence(told)).expect("known");
+        let waits = fences.waits_for_blocks(HERE, &block, Access::Read, copies);
+        waits.expect("known").on(engine)
+    };
+    assert_eq!(write(3, 1000), None, "up to 3 it has passed");
+    assert_eq!(write(4, 3), Some(Fence(4)));
+    assert_eq!(write(5, 5), None);
+}
