@@ -342,3 +342,21 @@ fn memory_that_the_driver_keeps_pinned_is_not_given_back_to_the_allocator() {
     drop(device);
     assert_eq!(driver.stand_in.live().registrations, 0);
 }
+
+#[test]
+fn a_route_made_anew_for_the_same_layouts_takes_no_more_memory() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let (near, host) = (rig.near.layout().clone(), rig.host.layout().clone());
+    let mut allocations = Vec::new();
+    for _ in 0..3 {
+        for (from, to) in [(&near, &near), (&near, &host), (&host, &near)] {
+            let route = CopyRoute::new(from, to).expect("a route");
+            let plan = route.plan(&[(block(1), block(5))]).expect("a plan");
+            rig.mover.copy(&plan, &mut rig.fences).expect("room");
+            rig.finish();
+        }
+        allocations.push(driver.stand_in.live());
+    }
+    assert_eq!(allocations[0], allocations[2]);
+}
