@@ -303,7 +303,7 @@ struct Counted;
 // SAFETY: all that is asked for is passed on.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() == 4096 {
+        if layout.align() >= 4096 {
             AT_PAGES.fetch_add(layout.size(), Ordering::Relaxed);
         }
         // SAFETY: the caller's word.
@@ -311,7 +311,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        if layout.align() == 4096 {
+        if layout.align() >= 4096 {
             AT_PAGES.fetch_sub(layout.size(), Ordering::Relaxed);
         }
         // SAFETY: as above.
