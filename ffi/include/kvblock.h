@@ -279,6 +279,21 @@ typedef int32_t kvb_status;
 /** The copy was not launched, or its fence has not passed. */
 #define KVB_ERR_NOT_COPIED 635
 
+/** A block would be copied onto itself. */
+#define KVB_ERR_ONTO_ITSELF 650
+
+/** Two pairs have one destination. */
+#define KVB_ERR_DUPLICATE_DESTINATION 651
+
+/** More timelines than a table of fences has. */
+#define KVB_ERR_TOO_MANY_TIMELINES 652
+
+/** The table of fences knows nothing of the memory. */
+#define KVB_ERR_UNTRACKED 653
+
+/** A later fence of the timeline was recorded before, or it is the fence 0, which is before all. */
+#define KVB_ERR_NOT_LATER 654
+
 /** The fleet has no such instance. */
 #define KVB_ERR_NO_SUCH_INSTANCE 700
 
@@ -637,7 +652,7 @@ typedef struct kvb_plane {
 } kvb_plane;
 
 /**
- * Says where `blocks` blocks are. Planes may lie between one another, but have no byte in common.
+ * Says where `blocks` blocks are, in memory 0. Planes may lie between one another, but have no byte in common.
  *
  * Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes^2).
  * Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits; two
@@ -650,6 +665,56 @@ kvb_status kvb_layout_create(const kvb_plane *planes,
                              kvb_layout **out,
                              kvb_error *error);
 
+/** Nothing is known of the inside of a block: bytes that are copied as they are. All other fields of the tile are 0. */
+#define KVB_ORDER_OPAQUE 0
+
+/** Position by position, and in each all heads: `[positions, heads, head_bytes]`. */
+#define KVB_ORDER_NHD 1
+
+/** Head by head, and in each all positions: `[heads, positions, head_bytes]`. */
+#define KVB_ORDER_HND 2
+
+/**
+ * The inside of a block in a plane: `parts` tensors one behind the other, each of `positions` times `heads` vectors of `head_bytes`, without
+ * gaps.
+ */
+typedef struct kvb_tile {
+    /** `KVB_ORDER_*`: what comes first. */
+    uint32_t order;
+    /** Tensors: 2 for K, then V; 1 for one of them, or for latents; twice the layers if all of them are in the plane. */
+    uint32_t parts;
+    /** Positions of a block. */
+    uint32_t positions;
+    /** Heads of K/V on this device. */
+    uint32_t heads;
+    /** Bytes of one head's vector of one position. */
+    uint32_t head_bytes;
+} kvb_tile;
+
+/**
+ * Says where `blocks` blocks are in a memory, and what is inside of them: a tile for each plane, of as many bytes as the plane has a block.
+ * Two layouts with the same `memory`, a number of yours, are over the same bytes, and a block id means the same block in both; with
+ * different ones they have no byte in common, which is yours to know.
+ *
+ * As `kvb_layout_create`, and `KVB_ERR_LAYOUT` also for a tile with other bytes than a block: `error->which` is the plane, `error->needed`
+ * the bytes of the tile, `error->available` those of the block. `KVB_ERR_INVALID`: the order of a tile. NULL: `tiles`, if nothing is known
+ * of any; `error`.
+ */
+kvb_status kvb_layout_create_tiled(const kvb_plane *planes,
+                                   const kvb_tile *tiles,
+                                   size_t plane_count,
+                                   size_t blocks,
+                                   uint32_t memory,
+                                   kvb_layout **out,
+                                   kvb_error *error);
+
+/**
+ * In which memory it is.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint32_t kvb_layout_memory(const kvb_layout *layout);
+
 /**
  * Bytes of a block, in all planes together.
  *
@@ -658,7 +723,8 @@ kvb_status kvb_layout_create(const kvb_plane *planes,
 uint64_t kvb_layout_block_bytes(const kvb_layout *layout);
 
 /**
- * Makes the format of the blocks of a layout, for transfers and loans.
+ * Makes the format of the blocks of a layout, for transfers and loans. Tiles are part of it: the other end must have its heads in the same
+ * order.
  *
  * Ownership: `*out` is the caller's, to be given to `kvb_format_destroy`. Threads: any. O(planes). Errors: `KVB_ERR_NO_MEMORY`.
  * NULL: only `error`.
@@ -750,6 +816,377 @@ kvb_status kvb_layout_pair_runs(const kvb_layout *source,
  * Threads: no other call may use it meanwhile. NULL: nothing happens.
  */
 void kvb_layout_destroy(kvb_layout *layout);
+
+/* ---------------------------------------------------------------------------
+ * How blocks get from one layout to another.
+ */
+
+/**
+ * How blocks get from one layout to another: what is done in each plane. It does not change once it is made.
+ *
+ * A plane of which both layouts say what is inside is put in the order of the destination. A plane of which one of them says nothing is
+ * copied as it is.
+ */
+typedef struct kvb_copy_route kvb_copy_route;
+
+/**
+ * Whole blocks from `source` to `destination`. The two may be alike, and in one memory: then blocks are copied in place.
+ *
+ * Ownership: the layouts are copied; `*out` is the caller's, to be given to `kvb_copy_route_destroy`. Threads: any. O(planes), and as
+ * `kvb_layout_create` if both are in one memory. Errors: `KVB_ERR_INCOMPATIBLE` (other planes, bytes, or vectors; `error->which` is the
+ * first plane that differs), `KVB_ERR_LAYOUT` (two layouts of one memory that are not alike, and have a byte in common: `error->which` is
+ * the plane of the destination, `error->needed` that of the source), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_copy_route_create(const kvb_layout *source,
+                                 const kvb_layout *destination,
+                                 kvb_copy_route **out,
+                                 kvb_error *error);
+
+/**
+ * Some heads of blocks, in every plane: `heads` of them from `source_first` on become those from `destination_first` on, and the others of
+ * the destination stay as they are. What a rank gets from another one if the tensor-parallel degree changes.
+ *
+ * As `kvb_copy_route_create`, but the two sides may have different numbers of heads. `KVB_ERR_INVALID`: no head; `KVB_ERR_OUT_OF_RANGE`: no
+ * such heads (`error->which` is the plane, `error->needed` heads would have to be there of which there are `error->limit`);
+ * `KVB_ERR_UNKNOWN_FORMAT`: nothing says what is inside of the plane `error->which`. NULL: only `error`.
+ */
+kvb_status kvb_copy_route_create_heads(const kvb_layout *source,
+                                       const kvb_layout *destination,
+                                       uint32_t source_first,
+                                       uint32_t destination_first,
+                                       uint32_t heads,
+                                       kvb_copy_route **out,
+                                       kvb_error *error);
+
+/**
+ * Bytes that are copied of a block, in all planes together.
+ *
+ * Threads: any. O(1). NULL: 0.
+ */
+uint64_t kvb_copy_route_block_bytes(const kvb_copy_route *route);
+
+/**
+ * Whether source and destination are one layout of one memory, so that a block that one pair reads may be one that another pair writes.
+ *
+ * Threads: any. O(1). NULL: false.
+ */
+bool kvb_copy_route_is_in_place(const kvb_copy_route *route);
+
+/** The bytes of a block are copied as they are. */
+#define KVB_COPY_SAME 0
+
+/** Vector by vector, each to its place. */
+#define KVB_COPY_PERMUTE 1
+
+/** Where the vectors of a block lie: bytes from one part, position and head to the next. */
+typedef struct kvb_tile_strides {
+    /** From a part to the next. */
+    uint64_t part;
+    /** From a position to the next. */
+    uint64_t position;
+    /** From a head to the next. */
+    uint64_t head;
+} kvb_tile_strides;
+
+/**
+ * What is done in one plane. With `KVB_COPY_SAME` the `bytes` bytes at `source_base + block * source_stride` go to the same place of the
+ * destination, and all below `bytes` is 0. With `KVB_COPY_PERMUTE` the `head_bytes` bytes of each vector, at
+ * `source_base + block * source_stride + part * source.part + position * source.position + head * source.head`, do.
+ */
+typedef struct kvb_plane_copy {
+    /** Which plane, of both layouts. */
+    size_t plane;
+    /** `KVB_COPY_*`. */
+    uint32_t kind;
+    /** Bytes of the widest access, up to 16, of which every address and length of this plane is a multiple. */
+    uint32_t access;
+    /** Address of the first byte of block 0 that is read. */
+    uint64_t source_base;
+    /** Bytes from a block to the next. */
+    uint64_t source_stride;
+    /** Address of the first byte of block 0 that is written. */
+    uint64_t destination_base;
+    /** Bytes from a block to the next. */
+    uint64_t destination_stride;
+    /** Bytes that are copied of a block. */
+    uint64_t bytes;
+    /** Tensors in a block. */
+    uint32_t parts;
+    /** Positions of a block. */
+    uint32_t positions;
+    /** Heads that are copied, from 0 on. */
+    uint32_t heads;
+    /** Bytes of a vector. */
+    uint32_t head_bytes;
+    /** Where vectors lie in a block of the source. */
+    kvb_tile_strides source;
+    /** Where vectors lie in a block of the destination. */
+    kvb_tile_strides destination;
+} kvb_plane_copy;
+
+/**
+ * Lists what is done in each plane. `*count` is how many planes there are.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: any. O(planes), no allocation. Errors: `KVB_ERR_TOO_SHORT` (`error->needed` is how
+ * many there are). NULL: `out` if `capacity` is 0; `error`.
+ */
+kvb_status kvb_copy_route_planes(const kvb_copy_route *route,
+                                 kvb_plane_copy *out,
+                                 size_t capacity,
+                                 size_t *count,
+                                 kvb_error *error);
+
+/**
+ * Gives a route back. Plans that were made of it stay.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_copy_route_destroy(kvb_copy_route *route);
+
+/* ---------------------------------------------------------------------------
+ * Which blocks are copied along a route, and in which order.
+ */
+
+/**
+ * Pairs of blocks that are to be copied along a route, checked and in waves. It means: as if its pairs were copied one after another, in the
+ * order in which they were given. One thread at a time may use it.
+ *
+ * The pairs of a wave may be copied in any order, or all at once; the next wave may begin when the one before it has ended. Only where
+ * blocks are copied in place there is more than one.
+ */
+typedef struct kvb_copy_plan kvb_copy_plan;
+
+/**
+ * Makes a plan along a route, without pairs, and with room for lists of so many: `kvb_copy_plan_set` does not allocate for them.
+ *
+ * Ownership: it keeps what it needs of the route; `*out` is the caller's, to be given to `kvb_copy_plan_destroy`. Threads: any.
+ * O(pairs). Errors: `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_copy_plan_create(const kvb_copy_route *route,
+                                size_t pairs,
+                                kvb_copy_plan **out,
+                                kvb_error *error);
+
+/**
+ * Replaces the pairs of a plan: the block at each place of `sources` is to be copied to the one at the same place of `destinations`. All of
+ * them, or none: the plan is as it was if one cannot be, and `error->which` is the place of the first such pair.
+ *
+ * Ownership: both lists have `pair_count` blocks, and are copied. Threads: the plan's. O(pairs log(pairs)); allocates only if there was
+ * never a list of so many, or room for one. Errors: `KVB_ERR_NO_SUCH_BLOCK` (the block `error->needed` is none of the `error->limit` of
+ * its layout; `error->available` is 0 if it is the source, 1 if it is the destination), `KVB_ERR_ONTO_ITSELF` (in place, the block
+ * `error->needed`), `KVB_ERR_DUPLICATE_DESTINATION` (the block `error->needed`, to which the pair `error->available` copies, too),
+ * `KVB_ERR_NO_MEMORY`. NULL: lists of 0; `error`.
+ */
+kvb_status kvb_copy_plan_set(kvb_copy_plan *plan,
+                             const uint32_t *sources,
+                             const uint32_t *destinations,
+                             size_t pair_count,
+                             kvb_error *error);
+
+/**
+ * Pairs of a plan.
+ *
+ * Threads: the plan's. O(1). NULL: 0.
+ */
+size_t kvb_copy_plan_pairs(const kvb_copy_plan *plan);
+
+/**
+ * Bytes that a plan copies, in all planes together.
+ *
+ * Threads: the plan's. O(1). NULL: 0.
+ */
+uint64_t kvb_copy_plan_bytes(const kvb_copy_plan *plan);
+
+/**
+ * Waves of a plan, numbered from 0: none if there is nothing to copy.
+ *
+ * Threads: the plan's. O(1). NULL: 0.
+ */
+size_t kvb_copy_plan_waves(const kvb_copy_plan *plan);
+
+/**
+ * Lists the pairs of a wave, in the order of the sources. `*count` is how many there are.
+ *
+ * Ownership: both lists have room for `capacity`. Threads: the plan's. O(waves + pairs of this one), no allocation.
+ * Errors: `KVB_ERR_TOO_SHORT` (`error->needed` is how many there are), `KVB_ERR_OUT_OF_RANGE` (no such wave). NULL: the lists if `capacity`
+ * is 0; `error`.
+ */
+kvb_status kvb_copy_plan_wave(const kvb_copy_plan *plan,
+                              size_t wave,
+                              uint32_t *sources,
+                              uint32_t *destinations,
+                              size_t capacity,
+                              size_t *count,
+                              kvb_error *error);
+
+/**
+ * Lists the bytes of a wave in the planes that are copied as they are (`KVB_COPY_SAME`): plane by plane, in the order of the wave's pairs,
+ * neighbours that are neighbours in memory on both sides in one run. `*run_count` is how many there are. What is done in the other planes
+ * is said by `kvb_copy_route_planes`, for each pair.
+ *
+ * Ownership: `out` has room for `capacity`. Threads: the plan's. O(waves + pairs of this one * planes), no allocation.
+ * Errors: `KVB_ERR_TOO_SHORT` (`error->needed` is how many there are), `KVB_ERR_OUT_OF_RANGE` (no such wave). NULL: `out` if `capacity` is
+ * 0; `error`.
+ */
+kvb_status kvb_copy_plan_wave_runs(const kvb_copy_plan *plan,
+                                   size_t wave,
+                                   kvb_pair_run *out,
+                                   size_t capacity,
+                                   size_t *run_count,
+                                   kvb_error *error);
+
+/**
+ * Gives a plan back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_copy_plan_destroy(kvb_copy_plan *plan);
+
+/* ---------------------------------------------------------------------------
+ * Who used a block last, and what has to pass before somebody else may.
+ */
+
+/** Most timelines of a table of fences. */
+#define KVB_MAX_TIMELINES 8
+
+/** Bytes of a block are read. */
+#define KVB_ACCESS_READ 0
+
+/** Bytes of a block are written. */
+#define KVB_ACCESS_WRITE 1
+
+/**
+ * Who used a block last, on which timeline (a stream, or whatever else does things one after another), and what has to pass before somebody
+ * else may. It waits for nothing by itself. What is recorded must have waited for what the table answered. One thread at a time may use it,
+ * also for calls with a `const` pointer.
+ */
+typedef struct kvb_fences kvb_fences;
+
+/** What has to pass before something may begin. */
+typedef struct kvb_waits {
+    /** `sizeof(kvb_waits)`. */
+    uint32_t struct_size;
+    /** Timelines on which something has to pass: 0 if nothing is to be waited for. */
+    uint32_t count;
+    /** On each timeline the fence that must have passed; 0 for none. */
+    uint64_t fences[KVB_MAX_TIMELINES];
+} kvb_waits;
+
+/**
+ * Makes a table without timelines and memories.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_fences_destroy`. Threads: any. O(1). Errors: `KVB_ERR_NO_MEMORY`.
+ * NULL: `KVB_ERR_NULL`.
+ */
+kvb_status kvb_fences_create(kvb_fences **out);
+
+/**
+ * One timeline more. `*timeline` is its number: how many there were.
+ *
+ * Threads: the table's. O(tracked blocks); allocates. Errors, after which nothing has changed: `KVB_ERR_TOO_MANY_TIMELINES`
+ * (`KVB_MAX_TIMELINES`), `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_fences_add_timeline(kvb_fences *fences,
+                                   uint32_t *timeline,
+                                   kvb_error *error);
+
+/**
+ * Knows `blocks` blocks of a memory from now on, none of them in use. If there are as many already, nothing changes.
+ *
+ * Threads: the table's. O(blocks * timelines); allocates. Errors, after which nothing has changed: `KVB_ERR_TOO_MANY_BLOCKS`,
+ * `KVB_ERR_NO_MEMORY`. NULL: only `error`.
+ */
+kvb_status kvb_fences_track(kvb_fences *fences,
+                            uint32_t memory,
+                            size_t blocks,
+                            kvb_error *error);
+
+/**
+ * What has to pass on each other timeline before a plan may begin on `on`: a reader waits for writes, a writer for reads and writes.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the table's and the plan's. O(pairs * timelines), no
+ * allocation. Errors: `KVB_ERR_OUT_OF_RANGE` (no such timeline), `KVB_ERR_UNTRACKED` (a memory of the plan's layouts, `error->needed`),
+ * `KVB_ERR_NO_SUCH_BLOCK` (not all blocks of a layout are tracked: `error->needed` is its last one, `error->limit` are),
+ * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
+ */
+kvb_status kvb_fences_waits_for(const kvb_fences *fences,
+                                const kvb_copy_plan *plan,
+                                uint32_t on,
+                                kvb_waits *out,
+                                kvb_error *error);
+
+/**
+ * Says that a plan is done on the timeline `on` once `fence` of it has passed. It must have waited for what `kvb_fences_waits_for` answered.
+ *
+ * Threads: the table's and the plan's. O(pairs * timelines), no allocation. Errors, after which nothing has changed: those of
+ * `kvb_fences_waits_for`, and `KVB_ERR_NOT_LATER` (`error->needed` is before `error->limit`, the last fence of the timeline, or is 0: the
+ * fences of a timeline may be equal but never go back). NULL: only `error`.
+ */
+kvb_status kvb_fences_record(kvb_fences *fences,
+                             const kvb_copy_plan *plan,
+                             uint32_t on,
+                             uint64_t fence,
+                             kvb_error *error);
+
+/**
+ * What has to pass on each other timeline before something on `on` may read, or write (`KVB_ACCESS_*`), some blocks of a memory.
+ *
+ * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the table's. O(blocks * timelines), no allocation.
+ * Errors: `KVB_ERR_OUT_OF_RANGE` (no such timeline), `KVB_ERR_UNTRACKED` (the memory), `KVB_ERR_NO_SUCH_BLOCK`, `KVB_ERR_INVALID`
+ * (`access`), `KVB_ERR_STRUCT_SIZE`. NULL: no blocks; `error`.
+ */
+kvb_status kvb_fences_waits_for_blocks(const kvb_fences *fences,
+                                       uint32_t memory,
+                                       const uint32_t *blocks,
+                                       size_t block_count,
+                                       uint32_t access,
+                                       uint32_t on,
+                                       kvb_waits *out,
+                                       kvb_error *error);
+
+/**
+ * Says that something on the timeline `on` has read, or written (`KVB_ACCESS_*`), some blocks of a memory once `fence` of it has passed. It
+ * must have waited for what `kvb_fences_waits_for_blocks` answered.
+ *
+ * Threads: the table's. O(blocks * timelines), no allocation. Errors, after which nothing has changed: those of
+ * `kvb_fences_waits_for_blocks`, and `KVB_ERR_NOT_LATER`. NULL: no blocks; `error`.
+ */
+kvb_status kvb_fences_record_blocks(kvb_fences *fences,
+                                    uint32_t memory,
+                                    const uint32_t *blocks,
+                                    size_t block_count,
+                                    uint32_t access,
+                                    uint32_t on,
+                                    uint64_t fence,
+                                    kvb_error *error);
+
+/**
+ * Says that a timeline has passed this fence, and with it every earlier one: nobody is told to wait for them any more. A fence that has
+ * passed already changes nothing.
+ *
+ * Threads: the table's. O(1). Errors: `KVB_ERR_OUT_OF_RANGE` (no such timeline). NULL: only `error`.
+ */
+kvb_status kvb_fences_completed(kvb_fences *fences,
+                                uint32_t timeline,
+                                uint64_t fence,
+                                kvb_error *error);
+
+/**
+ * The last fence recorded on a timeline; 0 if there is none.
+ *
+ * Threads: the table's. O(1). Errors: `KVB_ERR_OUT_OF_RANGE` (no such timeline). NULL: only `error`.
+ */
+kvb_status kvb_fences_last(const kvb_fences *fences,
+                           uint32_t timeline,
+                           uint64_t *fence,
+                           kvb_error *error);
+
+/**
+ * Gives a table back.
+ *
+ * Threads: no other call may use it meanwhile. NULL: nothing happens.
+ */
+void kvb_fences_destroy(kvb_fences *fences);
 
 /* ---------------------------------------------------------------------------
  * One shard: its blocks, and what can be done to all of them.

@@ -24,7 +24,9 @@
 #include <kvblock/admit.hpp>
 #include <kvblock/block.hpp>
 #include <kvblock/chain.hpp>
+#include <kvblock/copy_plan.hpp>
 #include <kvblock/events.hpp>
+#include <kvblock/fences.hpp>
 #include <kvblock/fleet.hpp>
 #include <kvblock/fleet_report.hpp>
 #include <kvblock/format.hpp>

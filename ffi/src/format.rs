@@ -16,9 +16,8 @@ pub struct kvb_format {
 impl kvb_format {
     /// A copy that needs memory.
     pub(crate) fn copy(&self) -> Result<KvFormat, Argument> {
-        let (it, planes) = (&self.inner, self.inner.plane_bytes().iter().copied());
-        KvFormat::new(it.block_size(), it.element(), planes)
-            .map_err(|_| Argument(KVB_ERR_NO_MEMORY))
+        let copy = self.inner.try_clone();
+        copy.ok_or(Argument(KVB_ERR_NO_MEMORY))
     }
 }
 

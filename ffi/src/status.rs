@@ -235,6 +235,23 @@ pub const KVB_ERR_SWAP_OVER: kvb_status = 634;
 /// The copy was not launched, or its fence has not passed.
 pub const KVB_ERR_NOT_COPIED: kvb_status = 635;
 
+// --- Copies
+
+/// A block would be copied onto itself.
+pub const KVB_ERR_ONTO_ITSELF: kvb_status = 650;
+
+/// Two pairs have one destination.
+pub const KVB_ERR_DUPLICATE_DESTINATION: kvb_status = 651;
+
+/// More timelines than a table of fences has.
+pub const KVB_ERR_TOO_MANY_TIMELINES: kvb_status = 652;
+
+/// The table of fences knows nothing of the memory.
+pub const KVB_ERR_UNTRACKED: kvb_status = 653;
+
+/// A later fence of the timeline was recorded before, or it is the fence 0, which is before all.
+pub const KVB_ERR_NOT_LATER: kvb_status = 654;
+
 // --- Fleets
 
 /// The fleet has no such instance.
@@ -379,6 +396,11 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_ABORTED, c"KVB_ERR_ABORTED", c"the export has been aborted"),
     (KVB_ERR_SWAP_OVER, c"KVB_ERR_SWAP_OVER", c"the swap was finished or aborted before"),
     (KVB_ERR_NOT_COPIED, c"KVB_ERR_NOT_COPIED", c"the copy was not launched, or its fence has not passed"),
+    (KVB_ERR_ONTO_ITSELF, c"KVB_ERR_ONTO_ITSELF", c"a block would be copied onto itself"),
+    (KVB_ERR_DUPLICATE_DESTINATION, c"KVB_ERR_DUPLICATE_DESTINATION", c"two pairs have one destination"),
+    (KVB_ERR_TOO_MANY_TIMELINES, c"KVB_ERR_TOO_MANY_TIMELINES", c"more timelines than a table of fences has"),
+    (KVB_ERR_UNTRACKED, c"KVB_ERR_UNTRACKED", c"the table of fences knows nothing of the memory"),
+    (KVB_ERR_NOT_LATER, c"KVB_ERR_NOT_LATER", c"a later fence of the timeline was recorded before, or it is the fence 0, which is before all"),
     (KVB_ERR_NO_SUCH_INSTANCE, c"KVB_ERR_NO_SUCH_INSTANCE", c"the fleet has no such instance"),
     (KVB_ERR_SAME_INSTANCE, c"KVB_ERR_SAME_INSTANCE", c"two instances are needed, and one was named twice"),
     (KVB_ERR_NO_SERVICE, c"KVB_ERR_NO_SERVICE", c"an instance must be able to compute at least one position in a step"),

@@ -8,7 +8,8 @@ use kvblock::{
 };
 
 use crate::arg::{self, Answer, Argument, Versioned};
-use crate::error::{self, NoRoom, kvb_error, plain, refused};
+use crate::copy::list_pairs;
+use crate::error::{self, kvb_error, plain, refused};
 use crate::leases::kvb_leases;
 use crate::object;
 use crate::seqs::{ReadAdmit, kvb_admit, kvb_handle, kvb_seqs};
@@ -152,16 +153,7 @@ pub unsafe extern "C" fn kvb_swap_pairs(
             return Err(Argument(KVB_ERR_OUT_OF_RANGE).into());
         }
         let pairs = swap.inner.pairs(shard);
-        let (needed, got) = (pairs.len(), capacity);
-        if needed > got {
-            return Err(refused(NoRoom { needed, got }));
-        }
-        let places = sources.iter_mut().zip(destinations);
-        for ((source, destination), (from, to)) in places.zip(pairs) {
-            source.write(from.get());
-            destination.write(to.get());
-        }
-        count.write(needed);
+        count.write(list_pairs(sources, destinations, pairs).map_err(refused)?);
         Ok(())
     };
     // SAFETY: as above.

@@ -193,8 +193,9 @@ impl KvFormat {
         })
     }
 
-    /// A copy; `None` if there is no memory for it.
-    pub(crate) fn try_clone(&self) -> Option<Self> {
+    /// A copy; `None` if the host's allocator has no memory for it.
+    #[must_use]
+    pub fn try_clone(&self) -> Option<Self> {
         let (mut plane_bytes, mut inner) = (Vec::new(), Vec::new());
         let planes = self.plane_bytes.len();
         plane_bytes.try_reserve_exact(planes).ok()?;

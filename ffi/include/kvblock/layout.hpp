@@ -15,6 +15,7 @@
 namespace kvblock {
 
 using Plane = kvb_plane;
+using Tile = kvb_tile;
 using Run = kvb_run;
 using PairRun = kvb_pair_run;
 
@@ -28,6 +29,17 @@ public:
             return kvb_layout_create(planes.data(), planes.size(), blocks, out, error);
         });
     }
+    /** Says where so many blocks are in a memory, a number of yours, and what is inside of each plane's: nothing known, or a tile each. */
+    static Result<Layout> create(View<const Plane> planes, View<const Tile> tiles, std::size_t blocks,
+                                 std::uint32_t memory) noexcept {
+        if (!tiles.empty() && tiles.size() != planes.size()) return Error(KVB_ERR_LENGTH_MISMATCH);
+        return detail::made<Layout, kvb_layout>([&](kvb_layout** out, kvb_error* error) {
+            const Tile* const inside = tiles.empty() ? nullptr : tiles.data();
+            return kvb_layout_create_tiled(planes.data(), inside, planes.size(), blocks, memory, out, error);
+        });
+    }
+    /** In which memory it is. */
+    std::uint32_t memory() const noexcept { return kvb_layout_memory(get()); }
     /** Bytes of a block, in all planes together. */
     std::uint64_t block_bytes() const noexcept { return kvb_layout_block_bytes(get()); }
     /** The format of its blocks. */

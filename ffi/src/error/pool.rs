@@ -210,6 +210,12 @@ impl Told for LayoutError {
                 Figures::NONE.which_place(plane)
             }
             Self::PlanesOverlap { first, second } => Figures::needed(first).which_place(second),
+            Self::TileBytes { plane, block, tile } => Figures {
+                needed: tile,
+                available: block,
+                ..Figures::NONE
+            }
+            .which_place(plane),
             _ => Figures::NONE,
         }
     }

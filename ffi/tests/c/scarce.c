@@ -1,4 +1,4 @@
-/* Transfers, swaps and fleets without memory: whichever allocation of a call fails, nothing has changed, and nothing is lost. */
+/* Transfers, swaps, fleets and copy plans without memory: whichever allocation of a call fails, nothing has changed, and nothing is lost. */
 #include "moving.h"
 
 /* Allocations so far, the one that is refused (from 1; 0 refuses none), and what is not given back. */
@@ -277,6 +277,101 @@ static kvb_status layout_and_format(void) {
     return status;
 }
 
+static kvb_status route_within(kvb_copy_route **out) {
+    return kvb_copy_route_create(sides[0]->layouts[0], sides[0]->layouts[0], out, NULL);
+}
+
+static kvb_status make_a_route(void) {
+    kvb_copy_route *out = NULL;
+    kvb_status status = route_within(&out);
+    CHECK((status == KVB_OK) == (out != NULL));
+    kvb_copy_route_destroy(out);
+    return status;
+}
+
+/* A plan along a route, made where there is memory. */
+static kvb_copy_plan *plan_with_memory(void) {
+    const size_t failing = refused;
+    refused = 0;
+    kvb_copy_route *route = NULL;
+    kvb_copy_plan *plan = NULL;
+    CHECK_OK(route_within(&route));
+    CHECK_OK(kvb_copy_plan_create(route, 0, &plan, NULL));
+    kvb_copy_route_destroy(route);
+    const uint32_t from = 3, to = 4;
+    CHECK_OK(kvb_copy_plan_set(plan, &from, &to, 1, NULL));
+    refused = failing;
+    calls = 0;
+    return plan;
+}
+
+static kvb_status make_a_plan(void) {
+    const size_t failing = refused;
+    refused = 0;
+    kvb_copy_route *route = NULL;
+    CHECK_OK(route_within(&route));
+    refused = failing;
+    calls = 0;
+    kvb_copy_plan *out = NULL;
+    kvb_status status = kvb_copy_plan_create(route, 20, &out, NULL);
+    CHECK((status == KVB_OK) == (out != NULL));
+    if (out != NULL) {
+        /* There is room for as many as were announced. */
+        uint32_t from[20], to[20];
+        count_up(from, 20, 0);
+        count_up(to, 20, 1);
+        calls = 0;
+        CHECK_OK(kvb_copy_plan_set(out, from, to, 20, NULL));
+        CHECK_EQ(calls, 0);
+        CHECK_EQ(kvb_copy_plan_waves(out), 20);
+    }
+    kvb_copy_plan_destroy(out);
+    kvb_copy_route_destroy(route);
+    return status;
+}
+
+static kvb_status set_a_plan(void) {
+    kvb_copy_plan *plan = plan_with_memory();
+    uint32_t from[20], to[20];
+    count_up(from, 20, 0);
+    count_up(to, 20, 1);
+    kvb_status status = kvb_copy_plan_set(plan, from, to, 20, NULL);
+    CHECK_EQ(kvb_copy_plan_pairs(plan), status == KVB_OK ? 20 : 1);
+    CHECK_EQ(kvb_copy_plan_waves(plan), status == KVB_OK ? 20 : 1);
+    kvb_copy_plan_destroy(plan);
+    return status;
+}
+
+static kvb_status make_fences(void) {
+    kvb_copy_plan *plan = plan_with_memory();
+    kvb_fences *fences = NULL;
+    uint32_t timeline = 77;
+    kvb_waits waits = {.struct_size = sizeof waits};
+    kvb_status status = kvb_fences_create(&fences);
+    if (status == KVB_OK) status = kvb_fences_add_timeline(fences, &timeline, NULL);
+    if (status == KVB_OK) status = kvb_fences_track(fences, 0, MAX_BLOCKS, NULL);
+    if (status == KVB_OK) {
+        CHECK_OK(kvb_fences_record(fences, plan, 0, 5, NULL));
+        status = kvb_fences_add_timeline(fences, &timeline, NULL);
+        CHECK_EQ(timeline, status == KVB_OK);
+        CHECK_STATUS(kvb_fences_waits_for(fences, plan, 1, &waits, NULL), status == KVB_OK ? KVB_OK : KVB_ERR_OUT_OF_RANGE);
+        CHECK_EQ(waits.fences[0], status == KVB_OK ? 5 : 0);
+    }
+    kvb_fences_destroy(fences);
+    kvb_copy_plan_destroy(plan);
+    return status;
+}
+
+static kvb_status make_a_tiled_layout(void) {
+    const kvb_plane plane = {0, 64, 64};
+    const kvb_tile tile = {KVB_ORDER_NHD, 2, 4, 2, 4};
+    kvb_layout *out = NULL;
+    kvb_status status = kvb_layout_create_tiled(&plane, &tile, 1, 4, 1, &out, NULL);
+    CHECK((status == KVB_OK) == (out != NULL));
+    kvb_layout_destroy(out);
+    return status;
+}
+
 static const struct {
     const char *name;
     attempt call;
@@ -289,6 +384,7 @@ static const struct {
     ALWAYS(swap_a_sequence), ALWAYS(import_of_a_swap),
     ALWAYS(add_and_remove), MAYBE(lend), ALWAYS(candidates), MAYBE(admit_in_the_fleet), ALWAYS(report), ALWAYS(metrics),
     MAYBE(audit), ALWAYS(make_a_fleet), ALWAYS(make_flights), ALWAYS(plan_a_format), ALWAYS(plan_ranks), ALWAYS(layout_and_format),
+    ALWAYS(make_a_route), ALWAYS(make_a_plan), ALWAYS(set_a_plan), ALWAYS(make_fences), ALWAYS(make_a_tiled_layout),
 };
 
 /* All that can be seen of the three. */

@@ -1,18 +1,19 @@
 //! Where blocks are in memory, and which bytes a copy is of.
 
 use alloc::vec::Vec;
-use core::mem::MaybeUninit;
+use core::ptr;
 
 use kvblock::{
-    BlockId, BlockLayout, ElementType, KvFormat, LayoutError, PairRun, Plane, Run, RunsError,
-    pair_runs,
+    BlockId, BlockLayout, ElementType, Inner, KvFormat, LayoutError, MemoryId, Order, Plane, Run,
+    RunsError, Tile, pair_runs,
 };
 
+use super::{ids, list, pair_run};
 use crate::arg::{self, Argument};
 use crate::error::{self, Either, NoRoom, Problem, kvb_error, refused};
 use crate::format::kvb_format;
 use crate::object;
-use crate::status::{KVB_ERR_NO_MEMORY, kvb_status};
+use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY, kvb_status};
 
 /// Where the blocks of a shard are: a part in each of its planes. It does not change once it is made.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub struct kvb_plane {
     pub block_bytes: u64,
 }
 
-/// Says where `blocks` blocks are. Planes may lie between one another, but have no byte in common.
+/// Says where `blocks` blocks are, in memory 0. Planes may lie between one another, but have no byte in common.
 ///
 /// Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes^2).
 /// Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits; two
@@ -47,19 +48,124 @@ pub unsafe extern "C" fn kvb_layout_create(
     out: *mut *mut kvb_layout,
     error: *mut kvb_error,
 ) -> kvb_status {
+    let memory = MemoryId::default();
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { create(planes, ptr::null(), plane_count, blocks, memory, out, error) }
+}
+
+/// Nothing is known of the inside of a block: bytes that are copied as they are. All other fields of the tile are 0.
+pub const KVB_ORDER_OPAQUE: u32 = 0;
+/// Position by position, and in each all heads: `[positions, heads, head_bytes]`.
+pub const KVB_ORDER_NHD: u32 = 1;
+/// Head by head, and in each all positions: `[heads, positions, head_bytes]`.
+pub const KVB_ORDER_HND: u32 = 2;
+
+/// The inside of a block in a plane: `parts` tensors one behind the other, each of `positions` times `heads` vectors of `head_bytes`, without
+/// gaps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct kvb_tile {
+    /// `KVB_ORDER_*`: what comes first.
+    pub order: u32,
+    /// Tensors: 2 for K, then V; 1 for one of them, or for latents; twice the layers if all of them are in the plane.
+    pub parts: u32,
+    /// Positions of a block.
+    pub positions: u32,
+    /// Heads of K/V on this device.
+    pub heads: u32,
+    /// Bytes of one head's vector of one position.
+    pub head_bytes: u32,
+}
+
+impl kvb_tile {
+    fn read(&self) -> Result<Inner, Argument> {
+        let order = match self.order {
+            KVB_ORDER_NHD => Order::Nhd,
+            KVB_ORDER_HND => Order::Hnd,
+            KVB_ORDER_OPAQUE => {
+                let others = [self.parts, self.positions, self.heads, self.head_bytes];
+                let nothing = others.iter().all(|&number| number == 0);
+                return nothing
+                    .then_some(Inner::Opaque)
+                    .ok_or(Argument(KVB_ERR_INVALID));
+            }
+            _ => return Err(Argument(KVB_ERR_INVALID)),
+        };
+        Ok(Inner::Tile(Tile {
+            order,
+            parts: self.parts,
+            positions: self.positions,
+            heads: self.heads,
+            head_bytes: self.head_bytes,
+        }))
+    }
+}
+
+/// Says where `blocks` blocks are in a memory, and what is inside of them: a tile for each plane, of as many bytes as the plane has a block.
+/// Two layouts with the same `memory`, a number of yours, are over the same bytes, and a block id means the same block in both; with
+/// different ones they have no byte in common, which is yours to know.
+///
+/// As `kvb_layout_create`, and `KVB_ERR_LAYOUT` also for a tile with other bytes than a block: `error->which` is the plane, `error->needed`
+/// the bytes of the tile, `error->available` those of the block. `KVB_ERR_INVALID`: the order of a tile. NULL: `tiles`, if nothing is known
+/// of any; `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kvb_layout_create_tiled(
+    planes: *const kvb_plane,
+    tiles: *const kvb_tile,
+    plane_count: usize,
+    blocks: usize,
+    memory: u32,
+    out: *mut *mut kvb_layout,
+    error: *mut kvb_error,
+) -> kvb_status {
+    let memory = MemoryId::new(memory);
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { create(planes, tiles, plane_count, blocks, memory, out, error) }
+}
+
+/// # Safety
+/// * As of the two above.
+unsafe fn create(
+    planes: *const kvb_plane,
+    tiles: *const kvb_tile,
+    plane_count: usize,
+    blocks: usize,
+    memory: MemoryId,
+    out: *mut *mut kvb_layout,
+    error: *mut kvb_error,
+) -> kvb_status {
     let body = || {
-        // SAFETY: the head of the header says what pointers must be; so for both.
+        // SAFETY: this function's contract, for both.
         let (planes, out) = unsafe { (arg::slice(planes, plane_count)?, arg::place(out)?) };
+        let tiles = if tiles.is_null() {
+            &[]
+        } else {
+            // SAFETY: this function's contract.
+            unsafe { arg::slice(tiles, plane_count) }?
+        };
         let mut list = Vec::new();
         let enough = list.try_reserve_exact(planes.len());
         enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
-        let plane = |it: &kvb_plane| Plane::new(it.base, it.block_stride, it.block_bytes);
-        list.extend(planes.iter().map(plane));
+        for (at, it) in planes.iter().enumerate() {
+            let mut plane = Plane::new(it.base, it.block_stride, it.block_bytes);
+            plane.inner = tiles.get(at).map_or(Ok(Inner::Opaque), kvb_tile::read)?;
+            list.push(plane);
+        }
         let inner = BlockLayout::new(&list, blocks).map_err(refused::<LayoutError>)?;
+        let inner = inner.in_memory(memory);
         Ok(object::give(kvb_layout { inner }, out)?)
     };
-    // SAFETY: as above.
+    // SAFETY: this function's contract.
     unsafe { error::call(error, body) }
+}
+
+/// In which memory it is.
+///
+/// Threads: any. O(1). NULL: 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kvb_layout_memory(layout: *const kvb_layout) -> u32 {
+    // SAFETY: the head of the header says what pointers must be.
+    unsafe { layout.as_ref() }.map_or(0, |layout| layout.inner.memory().get())
 }
 
 /// Bytes of a block, in all planes together.
@@ -71,7 +177,8 @@ pub unsafe extern "C" fn kvb_layout_block_bytes(layout: *const kvb_layout) -> u6
     unsafe { layout.as_ref() }.map_or(0, |layout| layout.inner.block_bytes())
 }
 
-/// Makes the format of the blocks of a layout, for transfers and loans.
+/// Makes the format of the blocks of a layout, for transfers and loans. Tiles are part of it: the other end must have its heads in the same
+/// order.
 ///
 /// Ownership: `*out` is the caller's, to be given to `kvb_format_destroy`. Threads: any. O(planes). Errors: `KVB_ERR_NO_MEMORY`.
 /// NULL: only `error`.
@@ -86,8 +193,7 @@ pub unsafe extern "C" fn kvb_layout_format(
     let body = || {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (layout, out) = unsafe { (arg::get(layout)?, arg::place(out)?) };
-        let planes = layout.inner.plane_bytes();
-        let inner = KvFormat::new(block_size, ElementType::new(element), planes);
+        let inner = KvFormat::of_layout(block_size, ElementType::new(element), &layout.inner);
         let inner = inner.map_err(refused::<LayoutError>)?;
         Ok(object::give(kvb_format { inner }, out)?)
     };
@@ -158,6 +264,10 @@ fn no_runs(error: RunsError) -> Problem<NoRuns> {
     refused(Either::One(error))
 }
 
+fn no_room(error: NoRoom) -> Problem<NoRuns> {
+    refused(Either::Other(error))
+}
+
 /// Lists the bytes of some blocks, plane by plane and in the order of the list: neighbours in the list that are neighbours in a
 /// plane without gaps are one run. There are at most as many as blocks * planes. `*run_count` is how many there are.
 ///
@@ -179,13 +289,14 @@ pub unsafe extern "C" fn kvb_layout_runs(
         // SAFETY: as above.
         let (out, count) = unsafe { (arg::places(out, capacity)?, arg::place(run_count)?) };
         let runs = layout.inner.runs(blocks).map_err(no_runs)?;
-        count.write(list(out, runs, |run: Run| kvb_run {
+        let as_c = |run: Run| kvb_run {
             plane: run.plane,
             address: run.address,
             bytes: run.bytes,
             first: run.first,
             blocks: run.blocks,
-        })?);
+        };
+        count.write(list(out, runs, as_c).map_err(no_room)?);
         Ok(())
     };
     // SAFETY: as above.
@@ -222,43 +333,11 @@ pub unsafe extern "C" fn kvb_layout_pair_runs(
         let (out, count) = unsafe { (arg::places(out, capacity)?, arg::place(run_count)?) };
         let runs = pair_runs(&source.inner, sources, &destination.inner, destinations);
         let runs = runs.map_err(no_runs)?;
-        count.write(list(out, runs, |run: PairRun| kvb_pair_run {
-            plane: run.plane,
-            source: run.source,
-            destination: run.destination,
-            bytes: run.bytes,
-            first: run.first,
-            blocks: run.blocks,
-        })?);
+        count.write(list(out, runs, pair_run).map_err(no_room)?);
         Ok(())
     };
     // SAFETY: as above.
     unsafe { error::call(error, body) }
-}
-
-/// The same list, as the library knows it.
-///
-/// # Safety
-/// * As of [`arg::slice`].
-unsafe fn ids<'a>(blocks: *const u32, count: usize) -> Result<&'a [BlockId], Argument> {
-    // SAFETY: this function's contract. A `BlockId` is a `u32`, whose every value is valid.
-    unsafe { arg::slice(blocks.cast::<BlockId>(), count) }
-}
-
-/// Writes all runs, or none if there is not room for all. Returns how many.
-fn list<R, C>(
-    out: &mut [MaybeUninit<C>],
-    runs: impl Iterator<Item = R> + Clone,
-    as_c: impl Fn(R) -> C,
-) -> Result<usize, Problem<NoRuns>> {
-    let (needed, got) = (runs.clone().count(), out.len());
-    if needed > got {
-        return Err(refused(Either::Other(NoRoom { needed, got })));
-    }
-    for (place, run) in out.iter_mut().zip(runs) {
-        place.write(as_c(run));
-    }
-    Ok(needed)
 }
 
 /// Gives a layout back.
