@@ -2,7 +2,9 @@
 //!
 //! # Orderings
 //! The phase is one word, moved by compare-and-swap, AcqRel: of commit and abort one wins, and what its side did before that is
-//! seen by the other (model `commit_vs_abort`). `sound` is a number that hands on nothing: Relaxed.
+//! seen by the other (model `commit_vs_abort`). `read` is set with Release after the lease has given its blocks back, and looked at with
+//! Acquire before the source writes: it finds them its own (model `swap_answer_vs_append`). `sound` is a number that hands on nothing:
+//! Relaxed.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,7 +16,7 @@ use crate::error::OutOfMemory;
 use crate::lease::Lease;
 use crate::prefix::Namespace;
 use crate::shared::Shared;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, mutant};
 
 /// What the computed positions of a sequence are offered for.
@@ -77,6 +79,8 @@ struct Cell {
     waits: bool,
     lease: Lease,
     positions: usize,
+    /// 1: nobody reads the blocks any more, and the lease has given them back.
+    read: AtomicU64,
     /// Content from this position on turned out bad.
     sound: AtomicU64,
     block_size: usize,
@@ -99,6 +103,7 @@ impl Export {
             waits,
             lease: lease.clone(),
             positions,
+            read: AtomicU64::new(0),
             sound: AtomicU64::new(u64::MAX),
             block_size,
             namespace: namespace.try_encoded()?,
@@ -198,6 +203,7 @@ impl Export {
     pub(crate) fn was_read(&self) {
         // It may be over already: then they were given back then.
         let _ = self.cell.lease.end();
+        self.cell.read.store(1, Release);
     }
 
     /// Whether the sequence waits for the reader.
@@ -207,7 +213,10 @@ impl Export {
 
     /// Whether somebody still reads the blocks, and the sequence waits for that even if it is called off.
     pub(crate) fn source_waits(&self) -> bool {
-        self.cell.waits && self.cell.lease.is_live()
+        if mutant("source-trusts-lease") {
+            return self.cell.waits && self.cell.lease.is_live();
+        }
+        self.cell.waits && self.cell.read.load(Acquire) == 0
     }
 
     /// Whether what is read is what was offered.

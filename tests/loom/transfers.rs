@@ -1,8 +1,9 @@
 //! Both ends of a transfer and its writers at the same time.
 
 use kvblock::{
-    Admit, AnswerError, BlockPool, Export, Growth, Import, Incoming, Leases, Namespace, NotOpen,
-    Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId, Terms,
+    Admit, AnswerError, BlockPool, Export, Fence, Growth, Import, InTransit, Incoming, Leases,
+    Namespace, NotOpen, Owner, Phase, PoolConfig, Prompt, Sequences, SequencesConfig, ShardId,
+    Step, Terms,
 };
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -233,5 +234,38 @@ fn commit_vs_abort() {
         assert!(leases.is_empty(), "nobody reads any more");
         assert_eq!(source.audit(&[&leases]), Ok(()));
         assert_eq!(there.audit(&[]), Ok(()));
+    });
+}
+
+/// A copy that was called off is answered for while the source goes on: as soon as it may it writes to its own block, and needs none for
+/// a copy, for which it has no promise.
+#[test]
+fn swap_answer_vs_append() {
+    two(|| {
+        let registry = |shard| {
+            let pool = BlockPool::new(&PoolConfig::new(1, 2).shard(ShardId::new(shard))).unwrap();
+            Sequences::new(pool, &SequencesConfig::new(1)).unwrap()
+        };
+        let (mut device, mut host) = (registry(0), registry(1));
+        let mut leases = Leases::new(device.pool(), 1).unwrap();
+        let space = Namespace::new();
+        let source = Admit::new(Prompt::new(&space, &PROMPT), Growth::Cap(1));
+        let handle = device.admit(&source).unwrap().handle;
+        device.computed(handle, 1).unwrap();
+        let stored = Admit::new(Prompt::new(&space, &PROMPT), Growth::OnDemand);
+        let swap = device.swap_to(handle, &mut host, &stored, &mut leases, Owner::new(1));
+        let mut swap = swap.unwrap();
+        swap.copying(Fence(1)).unwrap();
+        swap.abort(&mut host).unwrap();
+        let copies = thread::spawn(move || assert!(swap.complete(Fence(1))));
+        let mut step = Step::new();
+        while let Err(error) = device.append(handle, 1, &mut step) {
+            assert_eq!(error, InTransit::Leaving.into());
+            thread::yield_now();
+        }
+        assert_eq!(step.copies(), []);
+        copies.join().unwrap();
+        assert_eq!(device.audit(&[&leases]), Ok(()));
+        assert_eq!(host.audit(&[]), Ok(()));
     });
 }
