@@ -352,6 +352,37 @@ fn a_tier_that_lays_blocks_out_otherwise_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn a_refusal_leaves_a_load_that_failed_as_it_was() {
+    let pool = BlockPool::new(&PoolConfig::new(8, 2 * B)).unwrap();
+    let mut host = Sequences::new(pool, &SequencesConfig::new(8)).unwrap();
+    let mut device = Tier::new(0, 8);
+    let (space, tokens) = (Namespace::new(), text("P12"));
+    let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand);
+    let loads = device.seqs.import(&request, &Incoming::new(12, 1)).unwrap();
+    loads.import.arrived(0, 0..1).unwrap();
+    loads.import.failed(0, 1..3).unwrap();
+    let before = device.seqs.loading(loads.handle).unwrap();
+    assert!(before.failed && before.arrived == 4);
+    let leases = &mut device.leases;
+    let other = device
+        .seqs
+        .swap_to(loads.handle, &mut host, &request, leases, OWNER);
+    assert!(matches!(
+        other,
+        Err(SwapError::Destination(ImportError::Incompatible(_)))
+    ));
+    assert_eq!(device.seqs.loading(loads.handle), Ok(before));
+    assert!(loads.import.is_wanted());
+    // A swap that begins takes what has arrived.
+    let mut other = Tier::new(1, 8);
+    let begun = device.swap(loads.handle, &mut other, "P12", Growth::OnDemand);
+    assert!(begun.is_ok() && !loads.import.is_wanted());
+    begun.unwrap().abort(&mut other.seqs).unwrap();
+    device.seqs.release(loads.handle).unwrap();
+    device.counts(7, 1, 0);
+}
+
+#[test]
 fn what_was_not_computed_stays_to_be_computed_at_its_last_position() {
     let (mut device, mut host) = tiers(8, 8);
     let whole = host.computed("P8", Growth::OnDemand);

@@ -61,14 +61,17 @@ impl Fleet {
         let mut incoming = InstanceIncoming::from_export(&export, terms.writers);
         incoming.flights = terms.flights;
         match there.instance.import(request, &incoming) {
-            Ok(imported) => Ok(Move {
-                from,
-                source,
-                to,
-                export,
-                imported,
-                stage: Stage::Open,
-            }),
+            Ok(imported) => {
+                here.instance.make_offer_known(source);
+                Ok(Move {
+                    from,
+                    source,
+                    to,
+                    export,
+                    imported,
+                    stage: Stage::Open,
+                })
+            }
             Err(error) => {
                 here.instance.take_back(source, &offers, export.shards());
                 Err(error.into())

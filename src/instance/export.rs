@@ -104,10 +104,11 @@ impl Instance {
         terms: &Terms,
     ) -> Result<InstanceExport, ExportError> {
         let (export, _) = self.offer(handle, namespace, leases, terms)?;
+        self.make_offer_known(handle);
         Ok(export)
     }
 
-    /// The same, with what it took on each shard, so that it can be taken back.
+    /// The same, with what it took on each shard, so that it can be taken back before it is made known.
     pub(crate) fn offer(
         &mut self,
         handle: Handle,
@@ -140,6 +141,13 @@ impl Instance {
                 self.take_back(handle, &plans, &exports);
                 Err(OutOfMemory.into())
             }
+        }
+    }
+
+    /// Somebody has heard of an offer.
+    pub(crate) fn make_offer_known(&mut self, handle: Handle) {
+        for it in &mut self.shards {
+            it.make_offer_known(handle);
         }
     }
 

@@ -63,6 +63,7 @@ impl Instance {
         });
         let ((rooms, mut shards), imported) =
             begun.inspect_err(|_| self.take_back(source, &plans, export.shards()))?;
+        self.make_offer_known(source);
         let found = imported.hit / to.block_size();
         let ends = export.shards().iter().zip(imported.imports);
         for (pairs, (export, import)) in rooms.into_iter().zip(ends) {

@@ -26,7 +26,7 @@ impl Sequences {
 impl Sequence {
     fn goes_on_elsewhere(&self) -> bool {
         match &self.transit {
-            Transit::Leaving(export) => export.phase() != Phase::Aborted,
+            Transit::Leaving { export, .. } => export.phase() != Phase::Aborted,
             _ => false,
         }
     }

@@ -4,7 +4,6 @@ use super::Sequences;
 use super::error::{CopyPending, ExportError, OtherNamespace};
 use super::growth::Growth;
 use super::handle::Handle;
-use super::transit::Transit;
 use crate::error::OutOfMemory;
 use crate::lease::{Lease, Leases, Owner};
 use crate::prefix::Namespace;
@@ -73,8 +72,11 @@ impl Sequences {
         terms: &Terms,
     ) -> Result<Export, ExportError> {
         let plan = self.plan_export(handle, namespace, terms)?;
-        self.offer(handle, &plan, namespace, leases, terms)
-            .inspect_err(|error| self.count_refused(error))
+        let export = self
+            .offer(handle, &plan, namespace, leases, terms)
+            .inspect_err(|error| self.count_refused(error))?;
+        self.make_offer_known(handle);
+        Ok(export)
     }
 }
 
@@ -144,7 +146,7 @@ impl Sequences {
         Ok(leases.admit(terms.owner, terms.deadline, core, references)?)
     }
 
-    /// Offers what was planned.
+    /// Offers what was planned, until it is [made known](Self::make_offer_known) or [taken back](Self::take_back).
     pub(crate) fn offer(
         &mut self,
         handle: Handle,
@@ -185,8 +187,7 @@ impl Sequences {
         self.exports.push(export.clone());
         sequence.copy_credit |= copies;
         if terms.handover == Handover::Move {
-            sequence.leave_transit();
-            sequence.transit = Transit::Leaving(export.clone());
+            sequence.offer(export.clone());
             cursor.close();
         } else if shared {
             cursor.close();
@@ -195,15 +196,20 @@ impl Sequences {
         Ok(export)
     }
 
+    /// Somebody has heard of an offer.
+    pub(crate) fn make_offer_known(&mut self, handle: Handle) {
+        if let Ok((_, sequence)) = self.registry.get_mut(handle) {
+            sequence.make_offer_known();
+        }
+    }
+
     /// Takes an offer back that nobody has heard of.
     pub(crate) fn take_back(&mut self, handle: Handle, plan: &Offer, export: &Export) {
         // Nobody has aborted or committed it.
         let _ = export.abort();
         let core = &*self.pool.core;
         if let Ok((_, sequence)) = self.registry.get_mut(handle) {
-            if let Transit::Leaving(_) = &sequence.transit {
-                sequence.leave_transit();
-            }
+            sequence.take_offer_back();
             if plan.copies {
                 sequence.copy_credit = false;
                 core.credits.unreserve(1);

@@ -236,7 +236,9 @@ impl Sequences {
     pub(crate) fn duplicated_blocks(&self) -> usize {
         let moved = |(_, sequence): (_, &Sequence)| match &sequence.transit {
             Transit::Loading(load) if load.reads_source() => load.import.ids().len(),
-            Transit::Leaving(export) if export.phase() == Phase::Linked => export.ids().len(),
+            Transit::Leaving { export, .. } if export.phase() == Phase::Linked => {
+                export.ids().len()
+            }
             _ => 0,
         };
         self.registry.iter().map(moved).sum()

@@ -198,7 +198,7 @@ impl Sequence {
 
     /// Its block at an entry has bad content: nothing from there on is computed, and it will not be found by it.
     pub(super) fn roll_back(&mut self, core: &Core, entry: usize) {
-        if let Transit::Leaving(export) = &self.transit {
+        if let Transit::Leaving { export, .. } = &self.transit {
             // Committed: the other side has what was read before.
             let _ = export.abort();
         }

@@ -48,7 +48,11 @@ pub(super) enum Transit {
     /// Its blocks are being filled.
     Loading(Load),
     /// It is offered to go on elsewhere.
-    Leaving(Export),
+    Leaving {
+        export: Export,
+        /// What was left of a load when it was offered, until the offer is made known: it has that again if the offer is taken back.
+        before: Option<Load>,
+    },
 }
 
 /// A load under way.
@@ -90,7 +94,7 @@ impl Sequence {
     pub(super) fn check_growth(&self) -> Result<(), InTransit> {
         match &self.transit {
             Transit::Loading(load) if load.moved().is_some() => Err(InTransit::Uncommitted),
-            Transit::Leaving(export) => match export.phase() {
+            Transit::Leaving { export, .. } => match export.phase() {
                 Phase::Offered | Phase::Linked => Err(InTransit::Leaving),
                 Phase::Committed => Err(InTransit::Moved),
                 // Nobody writes what is being read.
@@ -120,13 +124,13 @@ impl Sequence {
 
     /// Whether its blocks are being read, and not written until that is done, whoever has it then.
     pub(super) fn waits_for_reader(&self) -> bool {
-        matches!(&self.transit, Transit::Leaving(export) if export.source_waits())
+        matches!(&self.transit, Transit::Leaving { export, .. } if export.source_waits())
     }
 
     /// Whether more of it may be computed: what a swap took with it is all that there is then.
     pub(super) fn check_computes(&self) -> Result<(), InTransit> {
         match &self.transit {
-            Transit::Leaving(export) if export.is_swap() => self.check_growth(),
+            Transit::Leaving { export, .. } if export.is_swap() => self.check_growth(),
             _ => Ok(()),
         }
     }
@@ -162,12 +166,38 @@ impl Sequence {
         }
     }
 
+    /// It is offered to go on elsewhere.
+    pub(super) fn offer(&mut self, export: Export) {
+        let before = match core::mem::take(&mut self.transit) {
+            Transit::Loading(load) => Some(load),
+            // Called off, or there is none.
+            Transit::Leaving { .. } | Transit::None => None,
+        };
+        self.transit = Transit::Leaving { export, before };
+    }
+
+    /// The offer is made known: nobody waits for what was left of a load.
+    pub(super) fn make_offer_known(&mut self) {
+        if let Transit::Leaving { before, .. } = &mut self.transit {
+            if let Some(load) = before.take() {
+                load.import.give_up();
+            }
+        }
+    }
+
+    /// The offer, which has been called off, was never made known.
+    pub(super) fn take_offer_back(&mut self) {
+        if let Transit::Leaving { before, .. } = &mut self.transit {
+            self.transit = before.take().map_or(Transit::None, Transit::Loading);
+        }
+    }
+
     /// It leaves its transfer: nobody waits for what comes, nobody else goes on with it.
     pub(super) fn leave_transit(&mut self) {
         match core::mem::take(&mut self.transit) {
             Transit::None => {}
             Transit::Loading(load) => load.import.give_up(),
-            Transit::Leaving(export) => {
+            Transit::Leaving { export, .. } => {
                 // Committed: the other side has it, and this one ends.
                 let _ = export.abort();
             }

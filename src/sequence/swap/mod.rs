@@ -144,6 +144,7 @@ impl Sequences {
         let export = self.offer(source, &plan, namespace, leases, &terms)?;
         let imported = to.import(&request, &Incoming::from_export(&export, 1));
         let imported = imported.inspect_err(|_| self.take_back(source, &plan, &export))?;
+        self.make_offer_known(source);
         let found = imported.hit / to.pool.block_size();
         Ok(Swap {
             source,
