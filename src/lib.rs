@@ -155,11 +155,11 @@ pub use report::{
     PoolReport, RankReport, SequencesReport,
 };
 pub use sequence::{
-    Admit, AdmitError, Admitted, AppendError, AttachError, Beyond, BranchError, Budget, CapReached,
-    CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError, Detached,
-    EndAfterError, ExportError, Failure, Growth, Handle, HitStatistics, ImportError, Imported,
-    InTransit, Incoming, Loading, MoveAborted, NoSuchShard, NotArrived, NotCopied, NotNext,
-    OtherNamespace, PinError, ReadError, SequenceState, Sequences, SequencesConfig,
+    Admit, AdmitError, Admitted, AlreadyCopied, AppendError, AttachError, Beyond, BranchError,
+    Budget, CapReached, CommitError, ComputedError, CopyPending, CopyTicket, Cost, DetachError,
+    Detached, EndAfterError, ExportError, Failure, Growth, Handle, HitStatistics, ImportError,
+    Imported, InTransit, Incoming, Loading, MoveAborted, NoSuchShard, NotArrived, NotCopied,
+    NotNext, OtherNamespace, PinError, ReadError, SequenceState, Sequences, SequencesConfig,
     SequencesInconsistency, SourceTaken, Stale, Step, Swap, SwapAbortError, SwapCopyError,
     SwapError, SwapFinishError, SwapOver, TableChange, Terms, TokensError, TooManySequences,
     TooManyWriters, TooShort, TruncateAfterError, TruncateError, UnknownFormat, Victim,

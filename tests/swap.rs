@@ -427,7 +427,7 @@ fn aborted_before_the_copy_is_launched_both_sides_have_all_back_at_once() {
     host.counts(4, 0, 0);
     assert_eq!(host.seqs.state(arriving), Err(Stale));
     assert_eq!(swap.abort(&mut host.seqs), Err(SwapOver.into()));
-    assert_eq!(swap.copying(Fence(1)), Err(SwapOver));
+    assert_eq!(swap.copying(Fence(1)), Err(SwapOver.into()));
     assert_eq!(
         swap.finish(&mut device.seqs, &mut host.seqs),
         Err(SwapOver.into())
@@ -436,6 +436,37 @@ fn aborted_before_the_copy_is_launched_both_sides_have_all_back_at_once() {
     assert_eq!(device.swaps(), [0; 4]);
     assert_eq!(host.swaps(), [0; 4]);
     device.counts(0, 0, 3);
+}
+
+#[test]
+fn a_part_launched_when_all_was_said_to_have_passed_is_refused() {
+    let (mut device, mut host) = tiers(3, 4);
+    let a = device.computed("P6", Growth::Cap(4));
+    let mut swap = device.swap(a, &mut host, "P6", Growth::OnDemand).unwrap();
+    swap.copying(Fence(5)).unwrap();
+    assert!(swap.complete(Fence(5)));
+    // It has passed, too.
+    swap.copying(Fence(4)).unwrap();
+    let late = swap.copying(Fence(7)).unwrap_err();
+    assert!(matches!(
+        late,
+        SwapCopyError::AlreadyCopied(it) if (it.blocks, it.until, it.fence) == (2, Fence(5), Fence(7))
+    ));
+    says(&late, &[2, 5, 7]);
+    assert!(swap.complete(Fence(5)));
+    swap.abort(&mut host.seqs).unwrap();
+    goes_on(&mut device, a);
+
+    // Of a swap that has nothing to copy it says nothing.
+    let (mut device, mut host) = tiers(3, 4);
+    let a = device.computed("P8", Growth::OnDemand);
+    let there = host.computed("P8", Growth::OnDemand);
+    let mut swap = device.swap(a, &mut host, "P8", Growth::OnDemand).unwrap();
+    assert!(swap.pairs().is_empty() && swap.complete(Fence(0)));
+    swap.copying(Fence(1)).unwrap();
+    swap.copying(Fence(2)).unwrap();
+    swap.finish(&mut device.seqs, &mut host.seqs).unwrap();
+    host.seqs.release(there).unwrap();
 }
 
 #[test]

@@ -137,8 +137,9 @@ impl InstanceSwap {
         self.stage.check_open()?;
         let shards = self.shards.len();
         let copies = self.shards.get_mut(shard);
-        copies.ok_or(NoSuchShard { shard, shards })?.copying(fence);
-        Ok(())
+        Ok(copies
+            .ok_or(NoSuchShard { shard, shards })?
+            .copying(fence)?)
     }
 
     /// The timeline of a shard's copies has come so far. Returns whether nothing touches the blocks of any shard any more. As

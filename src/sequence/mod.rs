@@ -66,11 +66,11 @@ pub use self::import::{Imported, Incoming, Loading};
 pub(crate) use self::need::{Need, Until};
 pub use self::statistics::HitStatistics;
 pub use self::step::{Failure, Step, TableChange};
-pub(crate) use self::swap::{Copies, SwapStage, check_copied, check_pool};
 pub use self::swap::{
-    NoSuchShard, NotCopied, Swap, SwapAbortError, SwapCopyError, SwapError, SwapFinishError,
-    SwapOver,
+    AlreadyCopied, NoSuchShard, NotCopied, Swap, SwapAbortError, SwapCopyError, SwapError,
+    SwapFinishError, SwapOver,
 };
+pub(crate) use self::swap::{Copies, SwapStage, check_copied, check_pool};
 pub use self::ticket::CopyTicket;
 pub use self::transit::InTransit;
 pub(crate) use self::truncate::Cutback;

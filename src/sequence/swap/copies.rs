@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::block::BlockId;
 use crate::error::OutOfMemory;
 use crate::pool::{Core, Fence};
+use crate::sequence::AlreadyCopied;
 use crate::transfer::{Export, Import};
 
 /// A pair for each block that comes; the one writer of an import answers for all of them when the copy's fence has passed.
@@ -66,8 +67,19 @@ impl Copies {
     }
 
     /// A copy, or a part of it, is on its way until then.
-    pub(crate) fn copying(&mut self, fence: Fence) {
-        self.until = self.until.max(Some(fence));
+    pub(crate) fn copying(&mut self, fence: Fence) -> Result<(), AlreadyCopied> {
+        let (blocks, is_copied) = (self.pairs.len(), self.answered && !self.pairs.is_empty());
+        match self.until {
+            Some(until) if is_copied && until < fence => Err(AlreadyCopied {
+                blocks,
+                until,
+                fence,
+            }),
+            until => {
+                self.until = until.max(Some(fence));
+                Ok(())
+            }
+        }
     }
 
     pub(crate) const fn until(&self) -> Option<Fence> {

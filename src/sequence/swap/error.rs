@@ -117,11 +117,40 @@ impl fmt::Display for NoSuchShard {
 }
 impl Error for NoSuchShard {}
 
+/// A part of the copy was launched when the swap had been told that all of it has passed: what it has counts as copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AlreadyCopied {
+    /// Blocks that count as copied.
+    pub blocks: usize,
+    /// The fence behind which they do.
+    pub until: Fence,
+    /// The later one that was named now.
+    pub fence: Fence,
+}
+
+impl fmt::Display for AlreadyCopied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            blocks,
+            until: Fence(until),
+            fence: Fence(fence),
+        } = self;
+        write!(
+            f,
+            "all {blocks} blocks count as copied since fence {until} has passed, and a copy is launched until fence {fence}"
+        )
+    }
+}
+impl Error for AlreadyCopied {}
+
 one_of! {
-    /// Why the copy of a shard was not taken down.
+    /// Why the copy, or a part of it, was not taken down.
     SwapCopyError {
         /// The swap is over.
         Over(SwapOver),
+        /// All of it counts as copied already.
+        AlreadyCopied(AlreadyCopied),
         /// It has no such shard.
         NoSuchShard(NoSuchShard),
     }

@@ -18,7 +18,8 @@ use core::fmt;
 
 pub(crate) use self::copies::Copies;
 pub use self::error::{
-    NoSuchShard, NotCopied, SwapAbortError, SwapCopyError, SwapError, SwapFinishError, SwapOver,
+    AlreadyCopied, NoSuchShard, NotCopied, SwapAbortError, SwapCopyError, SwapError,
+    SwapFinishError, SwapOver,
 };
 
 use super::admission::Admit;
@@ -224,14 +225,14 @@ impl Swap {
     }
 
     /// The copy, or a part of it, is launched, and done when this fence has passed. Of several the latest counts: they are points on one
-    /// timeline.
+    /// timeline. All parts are launched before [`complete`](Self::complete) is asked: it speaks for all blocks.
     ///
     /// # Errors
-    /// [`SwapOver`].
-    pub fn copying(&mut self, fence: Fence) -> Result<(), SwapOver> {
+    /// [`SwapCopyError::Over`]; [`SwapCopyError::AlreadyCopied`]: it was told that all has passed, [abort](Self::abort) it. Nothing is
+    /// changed.
+    pub fn copying(&mut self, fence: Fence) -> Result<(), SwapCopyError> {
         self.stage.check_open()?;
-        self.copies.copying(fence);
-        Ok(())
+        Ok(self.copies.copying(fence)?)
     }
 
     /// The timeline of the copy has come so far. Returns whether nothing touches the blocks any more: then it can be
