@@ -791,6 +791,16 @@ fn a_sequence_of_an_instance_is_swapped_on_all_shards_or_on_none() {
     );
     audit(&device, &on_device);
     audit(&host, &on_host);
+    // What can't leave is told before, and nobody is refused for it.
+    let refusals = host.shards()[1].report().pool.refused_shortfall;
+    let elsewhere = Namespace::new().adapter("a", 1);
+    let wrong = Admit::new(Prompt::new(&elsewhere, &tokens), Growth::OnDemand);
+    assert!(matches!(
+        device.swap_to(a, &mut host, &wrong, &mut on_device, OWNER),
+        Err(SwapError::Source(ExportError::OtherNamespace(_)))
+    ));
+    let now = host.shards()[1].report().pool.refused_shortfall;
+    assert_eq!(now, refusals);
     host.release(x).unwrap();
 
     // Each shard's copy has its own fence; the sequence goes on when both have passed.

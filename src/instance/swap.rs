@@ -50,12 +50,14 @@ impl Instance {
         self.loading(source).map_err(ExportError::from)?;
         let state = self.state(source).map_err(ExportError::from)?;
         let request = request.swapping(state.positions, state.computed)?;
+        let (namespace, terms) = (request.prompt.namespace, Terms::swapping(owner));
+        // What the source says comes first: nobody is refused for what can't leave.
+        self.look(|_, it| it.plan_export(source, namespace, &terms))?;
         let checked = to.check(&request);
         checked.map_err(|error| {
             to.count_refused(&error);
             SwapError::Destination(error.into())
         })?;
-        let (namespace, terms) = (request.prompt.namespace, Terms::swapping(owner));
         let (export, plans) = self.offer(source, namespace, leases, &terms)?;
         let begun = rooms(&export).and_then(|rooms| {
             let incoming = InstanceIncoming::from_export(&export, 1);
