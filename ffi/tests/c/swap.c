@@ -7,13 +7,18 @@ static kvb_error error = {.struct_size = sizeof(kvb_error)};
 static side *device, *host;
 static kvb_leases *on_device, *on_host;
 static uint32_t tokens[64];
+/* A sequence of one block that stays in the host's memory, so that blocks have other ids there than on the device. */
+static kvb_handle resident;
 
 static void open_tiers(void) {
     device = make_side(0, 4, 0);
-    host = make_side(10, 16, 0);
+    host = make_side(10, 17, 0);
     CHECK_OK(kvb_seqs_leases_create(device->seqs, 8, &on_device));
     CHECK_OK(kvb_seqs_leases_create(host->seqs, 8, &on_host));
+    count_up(tokens, LENGTH(tokens), 5000);
+    resident = run_prompt(host, host->seqs, tokens, 4);
     count_up(tokens, LENGTH(tokens), 100);
+    CHECK_EQ(available(host->seqs), 16);
 }
 
 static void audit_tiers(void) {
@@ -26,6 +31,7 @@ static void audit_tiers(void) {
 static void close_tiers(void) {
     CHECK_EQ(available(device->seqs), 4);
     CHECK_EQ(available(host->seqs), 16);
+    CHECK_OK(kvb_seqs_release(host->seqs, &resident, 1));
     for (uint32_t s = 0; s < SHARDS; s++) CHECK_EQ(kvb_leases_used(on_device, s) + kvb_leases_used(on_host, s), 0);
     audit_tiers();
     kvb_leases_destroy(on_device);
@@ -92,6 +98,7 @@ static void a_sequence_goes_out_and_comes_back(void) {
         CHECK_EQ(count, 3);
         const int32_t *from = table_of(device->seqs, s, seq, 3), *to = table_of(host->seqs, s, info.seq, 3);
         for (size_t i = 0; i < 3; i++) CHECK(sources[i] == (uint32_t)from[i] && destinations[i] == (uint32_t)to[i]);
+        CHECK(sources[0] != destinations[0]);
     }
 
     /* It is finished when the copies have passed on every shard. */
@@ -226,7 +233,7 @@ static void what_does_not_begin(void) {
     asked.growth = KVB_GROWTH_CAP;
     asked.growth_amount = 100;
     NOT_BEGUN(KVB_ERR_NEVER_FITS, kvb_seqs_swap_to(device->seqs, seq, host->seqs, &asked, on_device, 1, &swap, &error));
-    CHECK(error.shard == 10 && error.needed == 28 && error.limit == 16);
+    CHECK(error.shard == 10 && error.needed == 28 && error.limit == 17);
     kvb_handle full = run_prompt(host, host->seqs, tokens + 20, 40);
     kvb_handle more = run_prompt(host, host->seqs, tokens + 1, 16);
     NOT_BEGUN(KVB_ERR_SHORTFALL, begin(device, seq, host, on_device, 21, &swap));
