@@ -283,7 +283,7 @@ fn options_of_swaps_that_do_not_go_together_are_refused() {
         .display()
         .to_string();
     let swap = ["--on-shortfall", "swap"];
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["--on-shortfall", "wait"], "recompute, swap"),
         (
             &["--host-blocks", "9"],
@@ -300,6 +300,10 @@ fn options_of_swaps_that_do_not_go_together_are_refused() {
         (
             &[&swap[..], &["--host-blocks", "0"]].concat(),
             "a host tier of no blocks takes nothing",
+        ),
+        (
+            &[&swap[..], &["--host-blocks", "4", "--block-size", "16,128"]].concat(),
+            "that host memory is less than one block of 128: name more with --host-blocks",
         ),
         (&[&swap[..], &["--swap-rate", "0"]].concat(), "from 1 on"),
         (

@@ -97,6 +97,11 @@ impl Settings {
                 "that memory is less than one block of {}: name more with --blocks, or smaller ones with --block-size",
                 self.block_size
             )
+        } else if self.swap.is_some_and(|swap| swap.host_blocks == 0) {
+            format!(
+                "that host memory is less than one block of {}: name more with --host-blocks, or smaller ones with --block-size",
+                self.block_size
+            )
         } else if self.fewest_blocks() == 0 {
             format!(
                 "--resize would leave nothing of {} blocks: take fewer away",
