@@ -279,6 +279,9 @@ typedef int32_t kvb_status;
 /** The copy was not launched, or its fence has not passed. */
 #define KVB_ERR_NOT_COPIED 635
 
+/** The swap was told that all of its copy has passed, and a part of it is launched now. */
+#define KVB_ERR_ALREADY_COPIED 636
+
 /** A block would be copied onto itself. */
 #define KVB_ERR_ONTO_ITSELF 650
 
@@ -453,6 +456,7 @@ kvb_status kvb_set_hooks(const kvb_hooks *hooks);
  * | `KVB_ERR_NOT_NEXT` | position where the known ones end | position given | |
  * | `KVB_ERR_NOT_ARRIVED` | positions that are to come | positions that are there | blocks that may still be touched |
  * | `KVB_ERR_NOT_COPIED` | blocks that are to be copied | | the fence of the copy |
+ * | `KVB_ERR_ALREADY_COPIED` | blocks that count as copied | the fence behind which they do | the fence given |
  * | `KVB_ERR_SERVICE_FULL` | positions a step that it would demand | positions a step that are left | those that there may be |
  * | `KVB_ERR_NOT_EMPTY` | sequences | blocks being loaded | leases and loans |
  * | others | what was asked for | what there is | the most that there may be |
@@ -3949,9 +3953,10 @@ kvb_status kvb_swap_import(const kvb_swap *swap,
 
 /**
  * The copy on a shard, or a part of it, is launched, and done when this fence has passed: a point on that shard's timeline, a number that
- * only grows. Of several the latest counts.
+ * only grows. Of several the latest counts. All parts are launched before `kvb_swap_complete` is asked: it speaks for all blocks.
  *
- * Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_OUT_OF_RANGE` (no such shard).
+ * Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_ALREADY_COPIED` (it was told that all
+ * has passed: abort it), `KVB_ERR_OUT_OF_RANGE` (no such shard).
  * NULL: only `error`.
  */
 kvb_status kvb_swap_copying(kvb_swap *swap,

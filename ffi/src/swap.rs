@@ -182,9 +182,10 @@ pub unsafe extern "C" fn kvb_swap_import(
 }
 
 /// The copy on a shard, or a part of it, is launched, and done when this fence has passed: a point on that shard's timeline, a number that
-/// only grows. Of several the latest counts.
+/// only grows. Of several the latest counts. All parts are launched before `kvb_swap_complete` is asked: it speaks for all blocks.
 ///
-/// Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_OUT_OF_RANGE` (no such shard).
+/// Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_ALREADY_COPIED` (it was told that all
+/// has passed: abort it), `KVB_ERR_OUT_OF_RANGE` (no such shard).
 /// NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_swap_copying(

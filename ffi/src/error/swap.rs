@@ -1,7 +1,8 @@
 //! The errors of swaps in C.
 
 use kvblock::{
-    NoSuchShard, NotCopied, SwapAbortError, SwapCopyError, SwapError, SwapFinishError, SwapOver,
+    AlreadyCopied, NoSuchShard, NotCopied, SwapAbortError, SwapCopyError, SwapError,
+    SwapFinishError, SwapOver,
 };
 
 use super::pool::told_by_its_parts;
@@ -9,7 +10,7 @@ use super::{Figures, Told};
 use crate::status::*;
 
 told_by_its_parts! {
-    SwapCopyError { Over, NoSuchShard };
+    SwapCopyError { Over, AlreadyCopied, NoSuchShard };
     SwapFinishError { Over, WrongPool, Stale, NotCopied, Commit };
     SwapAbortError { Over, WrongPool, Stale, NotOpen };
 }
@@ -51,6 +52,19 @@ impl Told for NotCopied {
                 ..blocks.which(1)
             },
             None => blocks,
+        }
+    }
+}
+
+impl Told for AlreadyCopied {
+    fn status(&self) -> kvb_status {
+        KVB_ERR_ALREADY_COPIED
+    }
+    fn figures(&self) -> Figures {
+        Figures {
+            available: self.until.0,
+            limit: self.fence.0,
+            ..Figures::needed(self.blocks)
         }
     }
 }

@@ -114,6 +114,8 @@ static void a_sequence_goes_out_and_comes_back(void) {
     CHECK(error.needed == 3 && error.which == 1 && error.limit == 8 && waiting.bits == 7);
     audit_tiers();
     CHECK(kvb_swap_complete(swap, 0, 8));
+    REFUSED(KVB_ERR_ALREADY_COPIED, kvb_swap_copying(swap, 0, 9, &error));
+    CHECK(error.needed == 3 && error.available == 8 && error.limit == 9);
     CHECK_OK(kvb_swap_finish(swap, device->seqs, host->seqs, &waiting, &error));
     CHECK_EQ(waiting.bits, info.seq.bits);
     CHECK_EQ(info_of(swap).seq.bits, waiting.bits);
