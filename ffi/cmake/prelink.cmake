@@ -23,7 +23,9 @@ list(TRANSFORM symbols REPLACE " T " "--undefined=")
 
 # Rust's own objects carry LLVM's intermediate code beside machine code, for which linkers with an older LLVM take them to be unusable.
 run(${objcopy} --remove-section=.llvmbc --remove-section=.llvmcmd ${from} ${to}.code.a)
-run(${ld} -r --gc-sections -o ${to}.all.o ${symbols} ${to}.code.a)
+# Groups of sections that each Rust library has (the reference to the personality of its unwinder) are resolved here: as groups the linker
+# would keep one of both, and if that is this one, whose names are no longer global, the other library would miss its own.
+run(${ld} -r --gc-sections --force-group-allocation -o ${to}.all.o ${symbols} ${to}.code.a)
 run(${objcopy} --strip-debug --wildcard "--keep-global-symbol=kvb_*" ${to}.all.o ${to}.o)
 file(REMOVE ${to})
 run(${ar} rcs ${to} ${to}.o)
