@@ -14,6 +14,7 @@
 )]
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use cudarc::driver::result;
 use kvblock::cuda::{CudaDevice, CudaMover, CudaStream, DevicePool, MoverConfig};
@@ -97,7 +98,17 @@ impl Engine {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("device_fork: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let device = CudaDevice::open(0)?;
     println!("device: {}", device.name()?);
     // The engine's own context: the device's primary one, which `open` uses too.
