@@ -5,7 +5,6 @@
 mod support;
 
 use core::ptr::NonNull;
-use std::ops::Range;
 
 use kvblock::cuda::{
     CudaDevice, CudaError, CudaMover, CudaStream, DevicePool, HostPool, MoverConfig,
@@ -14,9 +13,10 @@ use kvblock::{
     BlockId, BlockLayout, CopyPlan, CopyRoute, FenceTable, HeadSlice, HostMemory, HostMover,
     KvTensor, MemoryId, Mover, Order, Plane,
 };
+use support::seeds::{Named, seeds};
 use support::stand_in::StandIn;
 
-const SEEDS: Range<u64> = 0..250;
+const SEEDS: u64 = 250;
 
 /// xorshift64*.
 struct Random(u64);
@@ -306,31 +306,10 @@ impl<'a> World<'a> {
     }
 }
 
-fn seeds() -> Vec<u64> {
-    match std::env::var("KVB_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-    {
-        Some(seed) => vec![seed],
-        None => SEEDS.collect(),
-    }
-}
-
-/// Says which seed it was if a test fails.
-struct Named(u64);
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("KVB_SEED={}", self.0);
-        }
-    }
-}
-
 /// Runs a test on a new world for each seed; nothing is left at the end.
 fn with_worlds(body: impl Fn(&mut World<'_>)) {
     let stand_in = StandIn::lock(0);
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         let _named = Named(seed);
         stand_in.reset(seed);
         let mut world = World::new(&stand_in, Random::new(seed));

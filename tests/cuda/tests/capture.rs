@@ -7,6 +7,7 @@ use kvblock::cuda::{CudaError, CudaStream, DevicePool, HostPool, PairList};
 use kvblock::{MemoryId, Mover};
 use support::driver::Driver;
 use support::rig::{BLOCKS, HOST, NEAR, Rig, config, offsets, tag};
+use support::seeds::{Named, seeds};
 
 const SEEDS: u64 = 50;
 /// Pairs of a list.
@@ -14,14 +15,7 @@ const CAPACITY: u32 = 6;
 
 fn with_rigs(body: impl Fn(&mut Rig<'_>)) {
     let driver = Driver::new(0);
-    let seeds = match std::env::var("KVB_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-    {
-        Some(seed) => seed..seed + 1,
-        None => 0..SEEDS,
-    };
-    for seed in seeds {
+    for seed in seeds(SEEDS) {
         let _named = Named(seed);
         driver.again(seed);
         let mut rig = Rig::new(&driver, &config());
@@ -38,17 +32,6 @@ fn with_rigs(body: impl Fn(&mut Rig<'_>)) {
             ),
             (0, 0, 0, 0)
         );
-    }
-}
-
-/// Says which seed it was if a test fails.
-struct Named(u64);
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("KVB_SEED={}", self.0);
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use kvblock::cuda::{CudaError, PairList};
 use kvblock::{Access, BlockPool, CopyQueue, Fence, Mover, PoolConfig};
 use support::driver::Driver;
 use support::rig::{BLOCKS, HOST, NEAR, Rig, config, tag};
+use support::seeds::seeds;
 use support::stand_in::StandIn;
 
 const SEEDS: u64 = 200;
@@ -27,13 +28,7 @@ fn property(
     spoil: impl Fn(&StandIn),
 ) {
     let driver = Driver::new(0);
-    let seeds = match std::env::var("KVB_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-    {
-        Some(seed) => seed..seed + 1,
-        None => 0..SEEDS,
-    };
+    let seeds = seeds(SEEDS);
     let run = |seed, spoil: Spoil<'_>| {
         driver.again(seed);
         let mut rig = Rig::new(&driver, &config());

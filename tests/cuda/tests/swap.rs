@@ -11,6 +11,7 @@ use kvblock::{
     Leases, MemoryId, Mover, Namespace, Order, Owner, PoolConfig, Prompt, Sequences,
     SequencesConfig, ShardId, Swap,
 };
+use support::seeds::{Named, seeds};
 use support::stand_in::StandIn;
 
 const BLOCK_SIZE: usize = 4;
@@ -186,26 +187,6 @@ impl<'a> World<'a> {
 fn address(memory: &BlockLayout, table: &[BlockId], plane: usize, position: usize) -> u64 {
     let block = memory.address(plane, table[position / BLOCK_SIZE]);
     block.expect("a block of the pool") + (position % BLOCK_SIZE * ROW) as u64
-}
-
-fn seeds(all: u64) -> Vec<u64> {
-    match std::env::var("KVB_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-    {
-        Some(seed) => vec![seed],
-        None => (0..all).collect(),
-    }
-}
-
-struct Named(u64);
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("KVB_SEED={}", self.0);
-        }
-    }
 }
 
 #[test]

@@ -4,4 +4,5 @@
 
 pub mod driver;
 pub mod rig;
+pub mod seeds;
 pub mod stand_in;
