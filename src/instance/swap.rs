@@ -12,11 +12,11 @@ use crate::error::{OutOfMemory, WrongPool};
 use crate::lease::{Leases, Owner};
 use crate::pool::Fence;
 use crate::sequence::{
-    Admit, CommitError, Copies, ExportError, Handle, MoveAborted, Stale, SwapAbortError,
-    SwapCopyError, SwapError, SwapFinishError, SwapStage, Terms, check_copied, check_pool,
+    Admit, Copies, ExportError, Handle, Stale, SwapAbortError, SwapCopyError, SwapError,
+    SwapFinishError, SwapStage, Terms, check_copied, check_pool, source_is_gone,
 };
 use crate::sequence::{ImportError, NoSuchShard};
-use crate::transfer::{Import, NotOpen, Phase};
+use crate::transfer::{Import, NotOpen};
 
 /// A sequence of an instance on its way to another tier. As [`Swap`](crate::Swap), with what is copied on each shard.
 ///
@@ -168,10 +168,7 @@ impl InstanceSwap {
         self.check_destination(to)?;
         self.shards.iter().try_for_each(check_copied)?;
         if from.state(self.source).is_err() {
-            return Err(match self.export.phase() {
-                Phase::Aborted => CommitError::from(MoveAborted).into(),
-                _ => Stale.into(),
-            });
+            return Err(source_is_gone(self.export.phase()));
         }
         to.state(self.handle)?;
         to.commit(self.handle)?;

@@ -70,7 +70,7 @@ pub use self::swap::{
     AlreadyCopied, NoSuchShard, NotCopied, Swap, SwapAbortError, SwapCopyError, SwapError,
     SwapFinishError, SwapOver,
 };
-pub(crate) use self::swap::{Copies, SwapStage, check_copied, check_pool};
+pub(crate) use self::swap::{Copies, SwapStage, check_copied, check_pool, source_is_gone};
 pub use self::ticket::CopyTicket;
 pub use self::transit::InTransit;
 pub(crate) use self::truncate::Cutback;

@@ -264,10 +264,7 @@ impl Swap {
         check_pool(to.core(), self.copies.core())?;
         check_copied(&self.copies)?;
         if from.registry.find(self.source).is_err() {
-            return Err(match self.export.phase() {
-                Phase::Aborted => CommitError::from(MoveAborted).into(),
-                _ => Stale.into(),
-            });
+            return Err(source_is_gone(self.export.phase()));
         }
         to.registry.find(self.handle)?;
         to.commit(self.handle)?;
@@ -306,6 +303,14 @@ fn call_off(export: &Export) -> Result<(), NotOpen> {
         Err(error @ NotOpen::Committed) => Err(error),
         // It may have been called off already.
         _ => Ok(()),
+    }
+}
+
+/// The source was released: the swap is called off by that, or it is over.
+pub(crate) fn source_is_gone(phase: Phase) -> SwapFinishError {
+    match phase {
+        Phase::Aborted => CommitError::from(MoveAborted).into(),
+        _ => Stale.into(),
     }
 }
 
