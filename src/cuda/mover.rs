@@ -233,6 +233,10 @@ impl CudaMover {
     /// Blocks until its streams are done. If that cannot be known the device is not used any more.
     fn finish(&self, current: &Current<'_>) -> Result<(), CudaError> {
         self.stream().finish_surely(current)?;
+        self.finish_transfers(current)
+    }
+
+    fn finish_transfers(&self, current: &Current<'_>) -> Result<(), CudaError> {
         match &self.staging {
             Some(staging) => staging.transfers().finish_surely(current),
             None => Ok(()),
@@ -244,10 +248,7 @@ impl CudaMover {
         self.report.cleared.wait_surely(current)?;
         self.prepared.wait_surely(current)?;
         self.timeline.finish_surely(current)?;
-        match &self.staging {
-            Some(staging) => staging.transfers().finish_surely(current),
-            None => Ok(()),
-        }
+        self.finish_transfers(current)
     }
 
     /// The path of a route that was prepared.
@@ -339,10 +340,10 @@ impl Drop for CudaMover {
         let Ok(current) = self.device().enter() else {
             return;
         };
-        let capturing = || self.stream().is_capturing(&current);
-        let _ = match capturing().or_else(|_| capturing()) {
-            Ok(true) => self.finish_before_capture(&current),
-            _ => self.finish(&current),
+        let _ = if self.stream().is_surely_capturing(&current) {
+            self.finish_before_capture(&current)
+        } else {
+            self.finish(&current)
         };
     }
 }

@@ -248,15 +248,12 @@ impl Drop for PairList {
         let Ok(current) = stream.device().enter() else {
             return;
         };
-        let capturing = || stream.is_capturing(&current);
-        let _ = match capturing().or_else(|_| capturing()) {
+        let _ = if stream.is_surely_capturing(&current) {
             // What a capture has is not under way; what came before it may be.
-            Ok(true) => self
-                .report
-                .cleared
-                .wait_surely(&current)
-                .and_then(|()| self.timeline.finish_surely(&current)),
-            _ => stream.finish_surely(&current),
+            let cleared = self.report.cleared.wait_surely(&current);
+            cleared.and_then(|()| self.timeline.finish_surely(&current))
+        } else {
+            stream.finish_surely(&current)
         };
     }
 }

@@ -136,6 +136,13 @@ impl CudaStream {
         Ok(status != 0)
     }
 
+    /// The same in `Drop`, where nobody is there to be told: a failure of the call says nothing about a second one, and what then cannot
+    /// be known is taken for no capture.
+    pub(super) fn is_surely_capturing(&self, current: &Current<'_>) -> bool {
+        let capturing = || self.is_capturing(current);
+        capturing().or_else(|_| capturing()) == Ok(true)
+    }
+
     /// What is put into it from now on waits for an event.
     pub(super) fn wait_for(&self, current: &Current<'_>, event: &Event) -> Result<(), CudaError> {
         let device = current.device();
