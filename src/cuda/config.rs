@@ -7,12 +7,12 @@ pub struct MoverConfig {
     /// Pairs of blocks whose copies can be under way at once; 12 bytes of pinned and of device memory each.
     pub pairs: usize,
     /// Thread blocks that a copy takes at most: 0 for as many as the device has running at once. A copy beside decoding should leave most
-    /// of the device to it: a sixth of the multiprocessors is enough for most of the bandwidth.
+    /// of the device to it; `gpu_check` shows what some numbers cost and give.
     pub thread_blocks: u32,
     /// Slots of the staging ring between device and host: two at least, so that one is filled while another is sent.
     pub staging_slots: usize,
-    /// Bytes of a slot: one block at least. 0: no ring, and no copies between device and host. Larger slots make larger transfers; 16 MiB is enough
-    /// for a PCIe bus.
+    /// Bytes of a slot: one block at least. 0: no ring, and no copies between device and host. Larger slots make larger
+    /// transfers.
     pub staging_slot_bytes: u64,
 }
 

@@ -51,7 +51,7 @@ impl CudaDevice {
     /// [`CudaError::DriverNotFound`], [`CudaError::MissingSymbol`], [`CudaError::NoSuchDevice`], [`CudaError::BadPtx`],
     /// [`CudaError::Driver`].
     ///
-    /// Loads the driver if nothing has, and the kernels, which takes the driver up to seconds the first time.
+    /// Loads the driver if nothing has, and the kernels, which the driver compiles for the device unless it has them from before.
     pub fn open(ordinal: u32) -> Result<Self, CudaError> {
         let driver = Driver::get()?;
         let mut devices = 0;

@@ -56,7 +56,7 @@ impl HostPool {
     /// # Errors
     /// [`CudaError::OutOfHostMemory`], [`CudaError::Layout`], [`CudaError::Driver`], [`CudaError::Poisoned`].
     ///
-    /// One allocation of the driver's: about a quarter of a second a gigabyte.
+    /// One allocation of the driver's, which pins every page: O(bytes).
     pub fn allocate(
         device: &CudaDevice,
         memory: MemoryId,
@@ -75,8 +75,8 @@ impl HostPool {
         })
     }
 
-    /// The same, pinned in pieces of at most `piece_bytes` bytes, a multiple of 4096 (and of the host's page, where that is larger): the driver may refuse to pin hundreds of gigabytes at
-    /// once, and holds up others while it does. A gigabyte is a good piece.
+    /// The same, pinned in pieces of at most `piece_bytes` bytes, a multiple of 4096 and of the host's page, where that is larger: the
+    /// driver may refuse to pin hundreds of gigabytes at once, and holds up others while it does.
     ///
     /// # Errors
     /// As [`allocate`](Self::allocate); [`CudaError::Config`]. Nothing stays pinned then.
