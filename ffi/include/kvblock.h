@@ -3389,6 +3389,10 @@ typedef struct kvb_registry_report {
     uint64_t imports;
     /** Times that a sequence was offered to somebody else. */
     uint64_t exports;
+    /** Duplicates that were put into tables. */
+    uint64_t adopted;
+    /** Sequences whose publishing could not go on. */
+    uint64_t publishing_ended;
     /** Sequences that left by a swap that was finished. */
     uint64_t swapped_out;
     /** Sequences that came by a swap that was finished. Their lookups are neither first ones nor returns. */
@@ -3397,10 +3401,6 @@ typedef struct kvb_registry_report {
     uint64_t swap_copied;
     /** Blocks that were found here for these, and not copied. */
     uint64_t swap_hits;
-    /** Duplicates that were put into tables. */
-    uint64_t adopted;
-    /** Sequences whose publishing could not go on. */
-    uint64_t publishing_ended;
 } kvb_registry_report;
 
 /**

@@ -150,6 +150,10 @@ pub struct kvb_registry_report {
     pub imports: u64,
     /// Times that a sequence was offered to somebody else.
     pub exports: u64,
+    /// Duplicates that were put into tables.
+    pub adopted: u64,
+    /// Sequences whose publishing could not go on.
+    pub publishing_ended: u64,
     /// Sequences that left by a swap that was finished.
     pub swapped_out: u64,
     /// Sequences that came by a swap that was finished. Their lookups are neither first ones nor returns.
@@ -158,10 +162,6 @@ pub struct kvb_registry_report {
     pub swap_copied: u64,
     /// Blocks that were found here for these, and not copied.
     pub swap_hits: u64,
-    /// Duplicates that were put into tables.
-    pub adopted: u64,
-    /// Sequences whose publishing could not go on.
-    pub publishing_ended: u64,
 }
 
 // SAFETY: integers only.
