@@ -33,7 +33,7 @@ pub enum EventKind {
     Stored,
     /// It ceased to be: reclaimed, evicted or invalidated.
     Removed,
-    /// It ceased to be because its namespace was cleared.
+    /// It ceased to be because its namespace was cleared. What is published there during the call may be told as [`Removed`](Self::Removed).
     Cleared,
 }
 

@@ -190,9 +190,10 @@ impl Core {
     }
 
     /// Cuts everything below the root (and the root too, if it is a namespace or a range of blocks), then whatever was published
-    /// below that meanwhile. That ends: who publishes sees the cut at the next call.
+    /// below that meanwhile. That ends: who publishes sees the cut at the next call. Of the latter nobody knows who cut what it hangs below,
+    /// so it is told as a publisher tells it.
     pub(crate) fn fell(&self, root: Root, kind: EventKind, scratch: &mut Scratch) {
-        let mut root = root;
+        let (mut root, mut kind) = (root, kind);
         loop {
             self.cuts.0.fetch_add(1, AcqRel);
             fence(SeqCst);
@@ -208,6 +209,7 @@ impl Core {
                     return;
                 }
                 root = Root::Cut;
+                kind = EventKind::Removed;
             }
         }
     }
@@ -370,5 +372,43 @@ impl Core {
             }
         }
         hanging
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{BlockPool, Contents, Namespace, PoolConfig};
+
+    /// A reclaimer has cut a block and not seen yet that it has children.
+    #[test]
+    fn what_hangs_below_a_cut_of_somebody_else_is_not_told_to_be_cleared() {
+        let pool = BlockPool::new(&PoolConfig::new(8, 1).events(64)).unwrap();
+        let mut worker = pool.worker().unwrap();
+        let mut reader = pool.events().unwrap();
+        let spaces = [Namespace::new(), Namespace::new().salt("other")];
+        let mut first = Vec::new();
+        for space in &spaces {
+            let mut promise = pool.reserve(3).unwrap();
+            let mut chain = pool.chain(space);
+            chain.take(&mut worker, &mut promise, 3).unwrap();
+            let contents = Contents::new(&[1, 2, 3]);
+            let stored = chain.publish(&mut worker, &contents, None).unwrap();
+            assert_eq!(stored.stored, 3);
+            first.push(chain.ids()[0]);
+            chain.release(&mut worker).unwrap();
+        }
+        let generation = pool.core.state(first[1]).load(Acquire).generation();
+        assert!(pool.core.cut_any(first[1], generation).is_some());
+        assert_eq!(pool.clear(&mut worker, Some(&spaces[0])), Ok(6));
+        let mut events = Vec::new();
+        assert_eq!(reader.read(&mut events), 0);
+        let told = |kind| events.iter().filter(|event| event.kind == kind).count();
+        assert_eq!((told(EventKind::Stored), told(EventKind::Cleared)), (6, 3));
+        assert_eq!(
+            told(EventKind::Removed),
+            2,
+            "the cut block's are told by who cut it"
+        );
     }
 }
