@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench --bench figures                     everything; half a minute, more beside other work
-//! cargo bench --bench figures -- threads          one part: one-thread, sizes, calls, sequences, threads, memory
+//! cargo bench --bench figures -- threads          one part: one-thread, sizes, calls, sequences, copies, threads, memory
 //! cargo bench --bench figures -- --quick          all parts, a few samples: shows that the program works, no more
 //! benches/instructions.sh                         instructions per operation, by callgrind
 //! ```
@@ -14,6 +14,7 @@
 mod workload;
 
 mod calls;
+mod copies;
 mod instructions;
 mod measure;
 mod memory;
@@ -80,11 +81,12 @@ fn main() {
         .map(String::as_str)
         .filter(|argument| !argument.starts_with("--"))
         .collect();
-    let parts: [(&str, Part); 6] = [
+    let parts: [(&str, Part); 7] = [
         ("one-thread", one_thread::run),
         ("sizes", one_thread::run_other_sizes),
         ("calls", calls::run),
         ("sequences", sequences::run),
+        ("copies", copies::run),
         ("threads", threads::run),
         ("memory", memory::run),
     ];
