@@ -113,6 +113,35 @@ impl BlockLayout {
         Ok(Self::of(list, self.blocks)?.in_memory(self.memory))
     }
 
+    /// The same bytes with a plane for each part of a tile: K and V of each layer, in the order of [`separate`](Self::separate), whatever
+    /// tensors they share. So a [`CopyRoute`](crate::CopyRoute) goes between engines that put them together in different ways.
+    ///
+    /// ```
+    /// # use kvblock::{BlockLayout, CopyRoute, KvTensor, MemoryId, Order};
+    /// let tensor = KvTensor::new(16, 8, 256, Order::Nhd);
+    /// let keys_first = BlockLayout::keys_first(tensor, &[0, 1 << 30], 100)?;
+    /// let cross_layer = BlockLayout::cross_layer(tensor, 2, 0, 400)?.in_memory(MemoryId::new(1));
+    /// assert!(CopyRoute::new(&keys_first, &cross_layer).is_err(), "four planes are not one");
+    /// let route = CopyRoute::new(&keys_first, &cross_layer.by_part()?)?;
+    /// assert_eq!(route.planes().len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::OutOfMemory`].
+    ///
+    /// O(parts). Allocates.
+    pub fn by_part(&self) -> Result<Self, LayoutError> {
+        let mut planes = Vec::new();
+        for plane in &self.planes {
+            let parts = plane.parts();
+            let enough = planes.try_reserve(parts.len());
+            enough.map_err(|_| LayoutError::OutOfMemory)?;
+            planes.extend(parts);
+        }
+        Ok(Self { planes, ..*self })
+    }
+
     /// A copy; `None` if there is no memory for it.
     pub(super) fn try_clone(&self) -> Option<Self> {
         let mut planes = Vec::new();

@@ -39,6 +39,23 @@ impl Plane {
         }
     }
 
+    /// Each part of its tile as a plane. One of which nothing is known is its only part.
+    pub(super) fn parts(&self) -> impl ExactSizeIterator<Item = Self> + use<> {
+        let whole = *self;
+        let (parts, inner) = match whole.inner {
+            Inner::Opaque => (1, Inner::Opaque),
+            Inner::Tile(tile) => (tile.parts, Inner::Tile(Tile { parts: 1, ..tile })),
+        };
+        // A plane has bytes, so its tile has parts.
+        let block_bytes = whole.block_bytes.checked_div(parts.into()).unwrap_or(0);
+        (0..parts).map(move |part| Self {
+            base: whole.base + u64::from(part) * block_bytes,
+            block_bytes,
+            inner,
+            ..whole
+        })
+    }
+
     /// Address of a block that the plane was checked for.
     pub(super) fn address(&self, block: BlockId) -> u64 {
         self.base + u64::from(block.get()) * self.block_stride

@@ -10,7 +10,8 @@ use super::tile::Tile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CopyRouteError {
-    /// The two layouts have not as many planes.
+    /// The two layouts have not as many planes. If they only put K and V of the layers together in different ways,
+    /// [`by_part`](crate::BlockLayout::by_part) of both has as many.
     PlaneCount {
         /// Planes of the source.
         source: usize,

@@ -75,6 +75,36 @@ fn tensors_of_engines_have_the_planes_that_they_say() {
 }
 
 #[test]
+fn each_part_of_a_tile_can_be_a_plane() {
+    let one = 1 << 30;
+    let by_part = |layout: Result<BlockLayout, LayoutError>| {
+        let layout = layout.expect("it is sound");
+        let parts = layout.by_part().expect("few");
+        assert_eq!(parts.block_bytes(), layout.block_bytes());
+        assert_eq!(parts.blocks(), layout.blocks());
+        assert_eq!(parts.memory(), layout.memory());
+        planes(&parts)
+    };
+    // K, V, K, V, each at its place in the stride of its tensor.
+    let blocks_first = BlockLayout::blocks_first(TENSOR, &[0, one], 100);
+    let expected = [0, BLOCK, one, one + BLOCK].map(|base| (base, 2 * BLOCK, BLOCK, 1));
+    assert_eq!(by_part(blocks_first), expected);
+    let cross_layer = BlockLayout::cross_layer(TENSOR, 2, one, 100);
+    let expected = [0, 1, 2, 3].map(|part| (one + part * BLOCK, 4 * BLOCK, BLOCK, 1));
+    assert_eq!(by_part(cross_layer), expected);
+    // What has one part, or nothing is known of, is as it was.
+    let keys_first = BlockLayout::keys_first(TENSOR, &[0, one], 100).expect("it is sound");
+    assert_eq!(keys_first.by_part(), Ok(keys_first.clone()));
+    let scaled = keys_first
+        .with_scales(&[one << 1], 16)
+        .map(|it| it.in_memory(MemoryId::new(7)));
+    assert_eq!(
+        by_part(scaled.clone()),
+        planes(&scaled.expect("it is sound"))
+    );
+}
+
+#[test]
 fn tensors_that_are_none_are_refused() {
     let count = LayoutError::TensorCount { keys: 2, values: 1 };
     assert_eq!(

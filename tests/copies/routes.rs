@@ -6,7 +6,7 @@ use kvblock::{
 };
 use proptest::prelude::*;
 
-use super::bench::{Bench, Kind, Pairs, pairs, shape};
+use super::bench::{Bench, Kind, Pairs, Shape, pairs, shape};
 use super::properties;
 use super::support::says;
 
@@ -203,6 +203,39 @@ fn layouts_of_one_memory_are_the_same_or_have_no_byte_in_common() {
     assert!(one.is_same(&one.clone()) && !one.is_same(&other));
 }
 
+/// Where K or V of a layer, a position and a head of a block is, as the shapes of the tensors say it.
+fn vector(
+    shape: &Shape,
+    block: u64,
+    (layer, part): (u64, u64),
+    (position, head): (u64, u64),
+) -> u64 {
+    let KvTensor {
+        block_size,
+        heads,
+        head_bytes,
+        order,
+        ..
+    } = shape.tensor;
+    let [positions, heads, bytes] = [block_size, heads, head_bytes].map(u64::from);
+    let (layers, blocks) = (u64::from(shape.layers), shape.blocks as u64);
+    let tensor = positions * heads * bytes;
+    // A tensor of a layer; keys and values of all layers apart if they are separate.
+    let (base, of) = (shape.base, |tensors| tensors * blocks * tensor + shape.gap);
+    let start = match shape.kind {
+        Kind::Separate => base + part * layers * of(1) + layer * of(1) + block * tensor,
+        Kind::KeysFirst => base + layer * of(2) + (part * blocks + block) * tensor,
+        Kind::BlocksFirst => base + layer * of(2) + (block * 2 + part) * tensor,
+        Kind::CrossLayer => base + ((block * layers + layer) * 2 + part) * tensor,
+        _ => panic!("no tensors of K and V alone"),
+    };
+    let before = match order {
+        Order::Nhd => position * heads + head,
+        Order::Hnd => head * positions + position,
+    };
+    start + before * bytes
+}
+
 #[test]
 fn runs_of_pairs_are_not_told_where_heads_are_in_another_order() {
     let source = layout(&[Plane::new(9000, 8, 8), tiled(0, tile(Order::Nhd, 3, 8))]);
@@ -228,6 +261,16 @@ fn heads_with_one_position_or_one_head_are_the_same_bytes_in_both_orders() {
     assert_eq!(bench.memory(1)[128..192], bench.memory(0)[64..128]);
 }
 
+/// Kinds whose vectors are those of K and V, with nothing beside them.
+fn engine() -> impl Strategy<Value = Kind> {
+    proptest::sample::select(vec![
+        Kind::Separate,
+        Kind::KeysFirst,
+        Kind::BlocksFirst,
+        Kind::CrossLayer,
+    ])
+}
+
 proptest! {
     #![proptest_config(properties::config(1000, "proptest-regressions/copies-routes.txt", 5000))]
 
@@ -235,7 +278,7 @@ proptest! {
     #[test]
     fn the_inverse_of_a_permutation_gives_back_what_was(shape in shape(), blocks in 8_usize..12) {
         let source = shape.layout();
-        let mut turned = super::bench::Shape { blocks, ..shape };
+        let mut turned = Shape { blocks, ..shape };
         turned.tensor.order = match turned.tensor.order {
             Order::Nhd => Order::Hnd,
             Order::Hnd => Order::Nhd,
@@ -259,13 +302,47 @@ proptest! {
         }
     }
 
+    /// However both sides put K and V of the layers together: part by part each vector is where the tensors' shapes say.
+    #[test]
+    fn by_part_blocks_go_between_engines_that_put_tensors_together_in_different_ways(
+        (from, shape) in (engine(), shape()),
+        (to, base, gap, order, blocks) in (engine(), 0_u64..20, 0_u64..9, super::bench::order(), 1_usize..9),
+        (source, destination) in (0_u64..9, 0_u64..9),
+    ) {
+        let from = Shape { kind: from, ..shape };
+        let mut to = Shape { kind: to, base, gap, blocks, ..shape };
+        to.tensor.order = order;
+        let (a, b) = (source % from.blocks as u64, destination % blocks as u64);
+        let by_part = |shape: &Shape| shape.layout().by_part().expect("few");
+        let (source, destination) = (by_part(&from), by_part(&to).in_memory(ONE));
+        let mut bench = Bench::of(&[&source, &destination]);
+        let route = CopyRoute::new(&source, &destination).expect("the same vectors");
+        let id = |block| BlockId::new(u32::try_from(block).expect("few"));
+        bench.copy(&route.plan(&[(id(a), id(b))]).expect("it is sound"));
+        let KvTensor { block_size, heads, head_bytes, .. } = shape.tensor;
+        for layer in 0..u64::from(shape.layers) {
+            for (part, position, head) in (0..2).flat_map(|part| {
+                (0..u64::from(block_size)).flat_map(move |it| (0..u64::from(heads)).map(move |head| (part, it, head)))
+            }) {
+                let at = |shape, block| {
+                    usize::try_from(vector(shape, block, (layer, part), (position, head))).expect("few")
+                };
+                let (read, written) = (at(&from, a), at(&to, b));
+                for byte in 0..head_bytes as usize {
+                    bench.model[1][written + byte] = bench.model[0][read + byte];
+                }
+            }
+        }
+        bench.check();
+    }
+
     #[test]
     fn no_wider_access_would_be_right_and_no_narrower_is_needed(
         shape in shape(),
         (base, gap, order) in (0_u64..40, proptest::sample::select(&[0_u64, 4, 16][..]), super::bench::order()),
     ) {
         let source = shape.layout();
-        let mut other = super::bench::Shape { base, gap, ..shape };
+        let mut other = Shape { base, gap, ..shape };
         other.tensor.order = order;
         let destination = other.layout().in_memory(ONE);
         let route = CopyRoute::new(&source, &destination).expect("the same vectors");

@@ -435,3 +435,34 @@ fn some_heads_for_another_degree() {
         }
     });
 }
+
+#[test]
+fn part_by_part_between_engines_that_put_tensors_together_in_different_ways() {
+    with_worlds(|world| {
+        let kinds = [
+            Kind::Separate,
+            Kind::KeysFirst,
+            Kind::BlocksFirst,
+            Kind::CrossLayer,
+        ];
+        let (random, orders) = (&mut world.random, [Order::Nhd, Order::Hnd]);
+        let (from, to) = (random.one_of(&kinds), random.one_of(&kinds));
+        let (read, written) = (random.one_of(&orders), random.one_of(&orders));
+        let size = some_size(random);
+        let one = layout(from, size, read, 6, random.one_of(&[0, 8, 1]), 0);
+        let other = layout(to, size, written, 9, 0, random.one_of(&[0, 64]));
+        let by_part = |layout: BlockLayout| layout.by_part().expect("few");
+        let one = by_part(world.add_device(&one));
+        let other = by_part(world.add_device(&other));
+        let mut routes = vec![CopyRoute::new(&one, &other), CopyRoute::new(&other, &one)];
+        if one.block_bytes() <= 2000 {
+            let host = world.add_host(&other, 5);
+            routes.push(CopyRoute::new(&one, &host));
+            routes.push(CopyRoute::new(&host, &one));
+        }
+        for _ in 0..6 {
+            let route = &routes[world.random.below(routes.len() as u64) as usize];
+            world.copy(&route.clone().expect("a route"));
+        }
+    });
+}
