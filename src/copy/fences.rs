@@ -95,7 +95,8 @@ impl FenceTable {
         }
     }
 
-    /// One timeline more. Its number is how many there were.
+    /// One timeline more. Its number is how many there were. It stays: who replaces streams makes a new table, when all that the old one
+    /// knows has passed.
     ///
     /// # Errors
     /// [`FenceError::TooManyTimelines`], [`FenceError::OutOfMemory`].

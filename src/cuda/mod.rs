@@ -63,6 +63,11 @@
 //! It is loaded when the first device is opened; building needs nothing of it. Version 520 (CUDA 11.8) and later ones know the kernels' PTX.
 //! Whatever it answers is an error of type [`CudaError`], and nothing here panics.
 //!
+//! # Memory that is given back for a while
+//! A mover keeps the memories that it knows. So an engine that sleeps drops its movers, lists and pools, in any order; with the last of them
+//! the driver has the memory back. Before that it [evicts](crate::BlockPool::evict) what is cached, for a hit's bytes are gone too. When it wakes it
+//! makes all of them anew, and a [`FenceTable`](crate::FenceTable): a table keeps the timelines that it was given.
+//!
 //! # A failure for good
 //! Some results of the driver, a bad address in a kernel, say, mean that the context is lost. Then the [`CudaDevice`] is poisoned: every call
 //! answers [`CudaError::Poisoned`], no fence passes any more, and memory is not given back. So a [`Lane`](crate::Lane) or a

@@ -6,9 +6,9 @@ use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 
 use kvblock::cuda::{CudaDevice, CudaMover, CudaStream, DevicePool, HostPool};
-use kvblock::{BlockLayout, CopyRoute, FenceTable, Mover, Plane};
+use kvblock::{BlockLayout, CopyRoute, FenceTable, MAX_TIMELINES, Mover, Plane};
 use support::driver::Driver;
-use support::rig::{HOST, NEAR, block, config};
+use support::rig::{HOST, NEAR, Rig, block, config, tag};
 
 const BLOCKS: usize = 6;
 const BYTES: usize = 96;
@@ -92,5 +92,34 @@ fn context_stream_and_memory_of_an_engine_are_used_and_stay_its_own() {
     driver.destroy_stream(stream).expect("its own");
     driver.free(address).expect("its own");
     driver.free_pinned(pinned as *mut u8).expect("its own");
+    driver.stand_in.assert_clean();
+}
+
+#[test]
+fn an_engine_that_sleeps_gives_its_memory_back_as_often_as_it_likes() {
+    let driver = Driver::new(6);
+    let device = CudaDevice::open(0).expect("a device");
+    let asleep = driver.stand_in.live();
+    // More often than a table has timelines.
+    for sleep in 0..2 * MAX_TIMELINES {
+        let mut awake = Rig::new(&driver, &config());
+        let mut second = awake.second_mover();
+        second.follow(awake.mover.own_timeline()).expect("a device");
+        awake.mover.follow(second.own_timeline()).expect("a device");
+        awake.copy(NEAR, HOST, &[(1, 2), (3, 4)]);
+        let back = awake.plan(HOST, NEAR, &[(2, 5)]);
+        second.copy(&back, &mut awake.fences).expect("a copy");
+        awake.copy(NEAR, NEAR, &[(5, 6)]);
+        if sleep % 2 == 0 {
+            awake.finish();
+            assert!(awake.near_is(6, tag(1)) && awake.host_is(4, tag(3)));
+            drop((awake, second));
+        } else {
+            // With all of it under way.
+            drop((second, awake));
+        }
+        assert_eq!(driver.stand_in.live(), asleep, "after {sleep} times");
+    }
+    drop(device);
     driver.stand_in.assert_clean();
 }
