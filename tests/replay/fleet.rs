@@ -545,3 +545,38 @@ fn what_makes_no_sense_together_is_refused_with_a_word_of_why() {
         assert!(said.contains(expected), "{options:?}: {said}");
     }
 }
+
+#[test]
+fn each_instance_has_its_own_host_tier_and_its_own_swaps() {
+    let scratch = Scratch::new("fleet-swaps");
+    // Two come to the first instance, whose five blocks are one too few for both; one comes to the second.
+    let request = |ids: &str| {
+        format!(r#"{{"timestamp": 0, "input_length": 8, "output_length": 6, "hash_ids": [{ids}]}}"#)
+    };
+    let lines = ["0, 1", "2, 3", "4, 5"].map(request).join("\n");
+    let trace = scratch.write("three.jsonl", lines.as_bytes());
+    let options = "--blocks 5 --growth on-demand --instances 2 --placement round-robin --on-shortfall swap --host-blocks 4";
+    let options: Vec<_> = STEADY.into_iter().chain(options.split(' ')).collect();
+    let result = small(&scratch, &trace, &options);
+    is_clean_everywhere::<2>(&result);
+    result.has("preemptions", "1");
+    assert_eq!(of_each(&result, "requests"), ["2", "1"]);
+    assert_eq!(of_each(&result, "preemptions"), ["1", "0"]);
+    assert_eq!(of_each(&result, "preemptions_by_swap"), ["1", "0"]);
+    let host_of = |instance: usize| {
+        let tier = result.json.split("\"host\": {").nth(1 + instance);
+        let (tier, _) = tier.and_then(|it| it.split_once('}')).expect("one each");
+        tier.split_whitespace().collect::<String>()
+    };
+    let tier = |swaps, held| {
+        format!(
+            r#""preemptions_by_swap":{swaps},"held_most":{held},"capacity":[4],"held_at_end":[0]"#
+        )
+    };
+    assert_eq!([host_of(0), host_of(1)], [tier(1, 2), tier(0, 0)]);
+    let head = result
+        .report
+        .lines()
+        .find(|it| it.contains("by swap  host blocks"));
+    assert!(head.is_some(), "{}", result.report);
+}

@@ -153,9 +153,8 @@ impl Log {
             if let Some(pins) = memory.pins() {
                 outcome.pinned.add(&pins.figures);
             }
-            if let Some(swaps) = memory.swapping() {
-                outcome.swapped.add(&swaps.figures);
-            }
+            let swapped = memory.swapping().map(|swaps| swaps.figures);
+            outcome.swapped.add(&swapped.unwrap_or_default());
             outcome.resized.extend(resized);
             let shards = memory.shards().iter();
             let reports: Vec<_> = shards.map(Sequences::report).collect();
@@ -165,6 +164,7 @@ impl Log {
                 figures,
                 reports,
                 host,
+                swapped,
             });
         }
         outcome.figures = self.figures;

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::serve::figures::Lookups;
 use crate::serve::step_time::Nanos;
+use crate::serve::swap::SwapFigures;
 
 /// What an instance came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -49,8 +50,9 @@ pub(crate) struct InstanceEnd {
     pub(crate) figures: EngineFigures,
     /// Of each shard; one in lockstep.
     pub(crate) reports: Vec<SequencesReport>,
-    /// Of its host tier, if it has one.
+    /// Of its host tier, if it has one, and what swaps came to.
     pub(crate) host: Vec<SequencesReport>,
+    pub(crate) swapped: Option<SwapFigures>,
 }
 
 /// A request that fits into the blocks of all instances together, and into none of them.

@@ -46,25 +46,67 @@ pub(super) struct Instance {
     #[serde(flatten)]
     pub(super) figures: EngineFigures,
     hit_ratio: f64,
+    /// By recompute and by swap.
     preemptions: u64,
     /// Of each shard.
     held_at_end: Vec<usize>,
     sequences_at_end: usize,
+    host: Option<HostTier>,
+}
+
+/// The host tier of an instance.
+#[derive(Clone, Debug, Serialize)]
+struct HostTier {
+    preemptions_by_swap: u64,
+    /// On the rank that has the most.
+    held_most: usize,
+    /// Of each rank.
+    capacity: Vec<usize>,
+    held_at_end: Vec<usize>,
 }
 
 impl Instance {
     fn new(instance: usize, end: &InstanceEnd) -> Self {
         let first = end.reports.first();
-        let held = |it: &SequencesReport| it.pool.held + it.pool.quarantined;
+        let host = end.swapped.map(|swapped| HostTier {
+            preemptions_by_swap: swapped.begun_out,
+            held_most: swapped.host_held_most,
+            capacity: end.host.iter().map(|it| it.pool.capacity).collect(),
+            held_at_end: held(&end.host),
+        });
+        let by_recompute = first.map_or(0, |it| it.preemptions);
+        let by_swap = host.as_ref().map_or(0, |it| it.preemptions_by_swap);
         Self {
             instance,
             figures: end.figures,
             hit_ratio: first.map_or(0.0, |it| it.first.ratio()),
-            preemptions: first.map_or(0, |it| it.preemptions),
-            held_at_end: end.reports.iter().map(held).collect(),
+            preemptions: by_recompute + by_swap,
+            held_at_end: held(&end.reports),
             sequences_at_end: first.map_or(0, |it| it.sequences),
+            host,
         }
     }
+
+    /// Its shards that hold blocks after all has ended.
+    fn leaks(&self) -> impl Iterator<Item = String> {
+        let host = self.host.iter().flat_map(|it| &it.held_at_end);
+        let of = |held: &usize, shard, what| {
+            let leak = || format!("{held} by {what} {shard} of instance {}", self.instance);
+            (*held > 0).then(leak)
+        };
+        let shards = self.held_at_end.iter().enumerate();
+        let shards = shards.filter_map(move |(shard, held)| of(held, shard, "shard"));
+        shards.chain(
+            host.enumerate()
+                .filter_map(move |(shard, held)| of(held, shard, "host tier")),
+        )
+    }
+}
+
+/// Blocks that somebody or a fence holds, of each shard.
+fn held(reports: &[SequencesReport]) -> Vec<usize> {
+    let held = |it: &SequencesReport| it.pool.held + it.pool.quarantined;
+    reports.iter().map(held).collect()
 }
 
 impl FleetSummary {
@@ -120,9 +162,10 @@ impl FleetSummary {
             "\nInstances, {} (computed and generated in tokens, held most in blocks):",
             self.shape()
         )?;
+        let swaps = self.instances.iter().any(|it| it.host.is_some());
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);
-        table.add_row([
+        let mut names = Vec::from([
             "instance",
             "requests",
             "computed",
@@ -130,6 +173,11 @@ impl FleetSummary {
             "hit ratio",
             "held most",
             "preemptions",
+        ]);
+        if swaps {
+            names.extend(["by swap", "host blocks", "held most"]);
+        }
+        names.extend([
             "moved in",
             "out",
             "aborted",
@@ -138,9 +186,10 @@ impl FleetSummary {
             "first request s",
             "removed s",
         ]);
+        table.add_row(names);
         for it in &self.instances {
             let figures = &it.figures;
-            table.add_row([
+            let mut row = Vec::from([
                 format!("{}", it.instance),
                 grouped(figures.requests),
                 grouped(figures.computed_tokens),
@@ -148,6 +197,15 @@ impl FleetSummary {
                 format!("{:.4}", it.hit_ratio),
                 grouped(figures.held_most as u64),
                 grouped(it.preemptions),
+            ]);
+            if let Some(host) = &it.host {
+                row.extend([
+                    grouped(host.preemptions_by_swap),
+                    blocks(&host.capacity),
+                    grouped(host.held_most as u64),
+                ]);
+            }
+            row.extend([
                 grouped(figures.moved_in),
                 grouped(figures.moved_out),
                 grouped(figures.moves_aborted),
@@ -156,6 +214,7 @@ impl FleetSummary {
                 instant(figures.first_request),
                 instant(figures.removed),
             ]);
+            table.add_row(row);
         }
         for column in table.column_iter_mut() {
             column.set_cell_alignment(CellAlignment::Right);
@@ -226,14 +285,6 @@ impl FleetSummary {
     /// What each instance consists of.
     fn shape(&self) -> String {
         let ranks = &self.rank_blocks;
-        let blocks = |all: &[usize]| {
-            let (least, most) = (all.iter().min(), all.iter().max());
-            if let (true, Some(each)) = (least == most, least) {
-                return grouped(*each as u64);
-            }
-            let all: Vec<_> = all.iter().map(|it| grouped(*it as u64)).collect();
-            all.join(" / ")
-        };
         match (ranks.len(), self.split) {
             (1, _) => format!("{} blocks each", blocks(ranks)),
             (stages, true) => format!("{stages} stages with {} blocks each", blocks(ranks)),
@@ -256,15 +307,18 @@ impl FleetSummary {
     }
 }
 
-fn leaks(instances: &[Instance]) -> String {
-    let mut found = Vec::new();
-    for it in instances {
-        let held = it.held_at_end.iter().enumerate();
-        let held = held.filter(|(_, blocks)| **blocks > 0);
-        found.extend(held.map(|(shard, blocks)| {
-            format!("{blocks} by shard {shard} of instance {}", it.instance)
-        }));
+/// The blocks of each rank, or of all if they have as many.
+fn blocks(all: &[usize]) -> String {
+    let (least, most) = (all.iter().min(), all.iter().max());
+    if let (true, Some(each)) = (least == most, least) {
+        return grouped(*each as u64);
     }
+    let all: Vec<_> = all.iter().map(|it| grouped(*it as u64)).collect();
+    all.join(" / ")
+}
+
+fn leaks(instances: &[Instance]) -> String {
+    let found: Vec<_> = instances.iter().flat_map(Instance::leaks).collect();
     found.join(", ")
 }
 
@@ -295,21 +349,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_leak_names_its_instance_and_its_shard() {
-        let holding = |instance, held: &[usize]| Instance {
+    fn a_leak_names_its_instance_its_tier_and_its_shard() {
+        let holding = |instance, held: &[usize], on_host: Option<&[usize]>| Instance {
             instance,
             figures: EngineFigures::default(),
             hit_ratio: 0.0,
             preemptions: 0,
             held_at_end: held.into(),
             sequences_at_end: 0,
+            host: on_host.map(|held| HostTier {
+                preemptions_by_swap: 0,
+                held_most: 0,
+                capacity: vec![9; held.len()],
+                held_at_end: held.into(),
+            }),
         };
         let instances = [
-            holding(0, &[0, 3]),
-            holding(1, &[0, 0]),
-            holding(2, &[5, 0]),
+            holding(0, &[0, 3], None),
+            holding(1, &[0, 0], Some(&[0, 0])),
+            holding(2, &[5, 0], Some(&[0, 7])),
         ];
-        let expected = "3 by shard 1 of instance 0, 5 by shard 0 of instance 2";
+        let expected = "3 by shard 1 of instance 0, 5 by shard 0 of instance 2, 7 by host tier 1 of instance 2";
         assert_eq!(leaks(&instances), expected);
         assert_eq!(leaks(&instances[1..2]), "");
     }

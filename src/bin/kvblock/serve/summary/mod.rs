@@ -191,7 +191,7 @@ impl Summary {
                 ));
             }
         }
-        found.extend(leaks.filter(|_| storage.held_at_end > 0));
+        found.extend(leaks.filter(|it| !it.is_empty()));
         (!found.is_empty()).then(|| found.join("; "))
     }
 }
