@@ -56,6 +56,7 @@
 //! * [`Leases`] hold blocks for who is no sequence, until a deadline: a transfer, a [pin](Sequences::pin).
 //! * A sequence may come from elsewhere: [`Sequences::import`] takes its blocks, writers fill them and answer through the
 //!   [`Import`], whatever becomes of the sequence. [`Sequences::export`] offers one to be read, or to be moved.
+//! * Who loses its memory may go to another tier, and come back instead of being computed again: [`Sequences::swap_to`].
 //! * Content that turned out bad is [taken back](Sequences::invalidate) from all who have it, who then compute it anew in
 //!   [blocks of their own](Sequences::renew).
 //! * A pool [grows](BlockPool::grow) and [shrinks](BlockPool::shrink) while it serves.
@@ -63,7 +64,7 @@
 //! # Copies
 //! A branch that writes, a swap, and a transfer copy blocks. A [`BlockLayout`] says where blocks are, a [`CopyRoute`] what is copied
 //! from one layout to another, a [`CopyPlan`] which blocks and in which order, a [`FenceTable`] what has to pass before. A [`Mover`]
-//! does it: a [`HostMover`] in plain memory.
+//! does it: a [`HostMover`] in plain memory, with the feature `cuda` one on a device's stream.
 //!
 //! # What concurrent callers may observe
 //! * A refusal and a hit are true at one instant. A promise stays true.
