@@ -511,6 +511,47 @@ fn aborted_when_the_copy_has_passed_the_source_goes_on_all_the_same() {
 }
 
 #[test]
+fn blocks_that_somebody_has_answered_for_keep_no_others_from_being_answered_for() {
+    // The copy has passed: one of its blocks was said to be there before, one not to be.
+    for (lost, finishes) in [(false, true), (true, false)] {
+        let (mut device, mut host) = tiers(4, 4);
+        let a = device.computed("P10", Growth::Cap(2));
+        let mut swap = device.swap(a, &mut host, "P10", Growth::OnDemand).unwrap();
+        swap.copying(Fence(1)).unwrap();
+        let import = swap.import().clone();
+        if lost {
+            import.failed(0, 1..2).unwrap();
+        } else {
+            import.arrived(0, 1..2).unwrap();
+        }
+        assert!(swap.complete(Fence(1)));
+        assert_eq!((import.left(), device.leases.used()), (0, 0));
+        assert_eq!(
+            swap.finish(&mut device.seqs, &mut host.seqs).is_ok(),
+            finishes
+        );
+        if !finishes {
+            swap.abort(&mut host.seqs).unwrap();
+            device.seqs.append(a, 1, &mut Step::new()).unwrap();
+        }
+    }
+    // Called off before it was launched, and amid it.
+    for launched in [false, true] {
+        let (mut device, mut host) = tiers(3, 4);
+        let a = device.computed("P6", Growth::Cap(4));
+        let mut swap = device.swap(a, &mut host, "P6", Growth::OnDemand).unwrap();
+        if launched {
+            swap.copying(Fence(1)).unwrap();
+        }
+        swap.import().arrived(0, 0..1).unwrap();
+        swap.abort(&mut host.seqs).unwrap();
+        assert!(swap.complete(Fence(1)));
+        host.counts(3, 1, 0);
+        goes_on(&mut device, a);
+    }
+}
+
+#[test]
 fn a_source_released_amid_the_copy_is_held_until_it_has_passed() {
     let (mut device, mut host) = tiers(4, 4);
     let a = device.computed("P6", Growth::Cap(4));
