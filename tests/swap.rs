@@ -9,10 +9,10 @@
 mod support;
 
 use kvblock::{
-    Admit, AppendError, BlockPool, CommitError, CopyPending, ExportError, Fence, Growth, Handle,
-    ImportError, InTransit, Incoming, Instance, LeaseError, Leases, Namespace, NotOpen,
-    OtherNamespace, Owner, PoolConfig, Prompt, Refused, Sequences, SequencesConfig, ShardId, Stale,
-    Step, Swap, SwapAbortError, SwapCopyError, SwapError, SwapFinishError, SwapOver,
+    Admit, AppendError, BlockPool, CommitError, CopyPending, ExportError, ExtraKey, Fence, Growth,
+    Handle, ImportError, InTransit, Incoming, Instance, LeaseError, Leases, Namespace, NotOpen,
+    OtherNamespace, Owner, PoolConfig, Prompt, Proof, Refused, Sequences, SequencesConfig, ShardId,
+    Stale, Step, Swap, SwapAbortError, SwapCopyError, SwapError, SwapFinishError, SwapOver,
     TooManySequences, WrongPool,
 };
 
@@ -29,7 +29,11 @@ struct Tier {
 
 impl Tier {
     fn new(shard: u32, blocks: usize) -> Self {
-        let pool = BlockPool::new(&PoolConfig::new(blocks, B).shard(ShardId::new(shard))).unwrap();
+        let config = PoolConfig::new(blocks, B).shard(ShardId::new(shard));
+        Self::over(BlockPool::new(&config).unwrap())
+    }
+
+    fn over(pool: BlockPool) -> Self {
         Self {
             leases: Leases::new(&pool, 1000).unwrap(),
             seqs: Sequences::new(pool, &SequencesConfig::new(8)).unwrap(),
@@ -327,6 +331,84 @@ fn what_cannot_be_swapped_now_is_told_with_its_reason() {
         Err(SwapError::Source(ExportError::Lease(LeaseError::WrongPool)))
     ));
     host.counts(16, 0, 0);
+    device.seqs.audit(&[&device.leases]).unwrap();
+}
+
+#[test]
+fn content_goes_under_no_other_tokens_and_no_other_extra_key_than_it_has() {
+    let keys = |keys: [u128; 2]| keys.map(ExtraKey::new);
+    let ours = keys([0, 5]);
+    for proof in [Proof::Tokens, Proof::Digest] {
+        // Two blocks and two positions; what is computed is published, or waits as a branch has the second block too.
+        for (computed, shared) in [(10, false), (9, false), (8, true), (6, false), (3, false)] {
+            let pool = BlockPool::new(&PoolConfig::new(8, B).proof(proof)).unwrap();
+            let mut device = Tier::over(pool);
+            let mut host = Tier::new(1, 8);
+            let (space, tokens) = (Namespace::new(), text("P10"));
+            let prompt = Prompt::new(&space, &tokens).extra(&ours);
+            let request = Admit::new(prompt, Growth::OnDemand);
+            let a = device.seqs.admit(&request).unwrap().handle;
+            if shared {
+                device.seqs.fork(a, &mut [a]).unwrap();
+            }
+            device.seqs.computed(a, computed).unwrap();
+            let mut swap = |tokens: &[u32], extra: &[ExtraKey]| {
+                let before = (device.seqs.report(), host.seqs.report());
+                let prompt = Prompt::new(&space, tokens).extra(extra);
+                let request = Admit::new(prompt, Growth::OnDemand);
+                let leases = &mut device.leases;
+                let begun = device
+                    .seqs
+                    .swap_to(a, &mut host.seqs, &request, leases, OWNER);
+                let error = begun.map(|mut swap| swap.abort(&mut host.seqs)).err();
+                if error.is_some() {
+                    assert_eq!((device.seqs.report(), host.seqs.report()), before);
+                }
+                error
+            };
+            for at in 0..10 {
+                let mut other = tokens.clone();
+                other[at] += 1;
+                let block = at / B;
+                let refused = (at < computed).then_some(SwapError::OtherTokens { block });
+                let case = (proof, computed, shared, at);
+                assert_eq!(swap(&other, &ours), refused, "{case:?}");
+            }
+            // Of the second block the key is told as well, once some of it is computed.
+            let refused = (computed > B).then_some(SwapError::OtherTokens { block: 1 });
+            assert_eq!(swap(&tokens, &keys([0, 6])), refused);
+            assert_eq!(swap(&tokens, &[]), refused);
+            let first = Some(SwapError::OtherTokens { block: 0 });
+            assert_eq!(swap(&tokens, &keys([1, 5])), first);
+            // As many as there are blocks, or none.
+            assert!(matches!(
+                swap(&tokens, &[ExtraKey::new(1)]),
+                Some(SwapError::Destination(_))
+            ));
+            assert_eq!(swap(&tokens, &ours), None);
+        }
+    }
+    says(&SwapError::OtherTokens { block: 3 }, &[3]);
+}
+
+#[test]
+fn of_what_the_source_was_told_nothing_about_the_word_of_the_swap_counts() {
+    let (mut device, mut host) = tiers(8, 8);
+    let a = device.computed("P6", Growth::OnDemand);
+    device.seqs.append(a, 4, &mut Step::new()).unwrap();
+    device.seqs.computed(a, 10).unwrap();
+    let other = device.swap(a, &mut host, "P5+Q5", Growth::OnDemand);
+    assert_eq!(other.err(), Some(SwapError::OtherTokens { block: 1 }));
+    let stored = device.swapped(a, &mut host, "P6+Q4", Growth::OnDemand);
+    assert_eq!(host.probe("P6+Q4"), 8);
+    let back = host.swapped(stored, &mut device, "P6+Q4", Growth::OnDemand);
+    // It was admitted to publish nothing: then nothing is kept of it.
+    let (space, tokens) = (Namespace::new(), text("R6"));
+    let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand).insert(false);
+    let b = device.seqs.admit(&request).unwrap().handle;
+    device.seqs.computed(b, 6).unwrap();
+    device.swapped(b, &mut host, "S6", Growth::OnDemand);
+    device.seqs.release(back).unwrap();
     device.seqs.audit(&[&device.leases]).unwrap();
 }
 
@@ -840,6 +922,14 @@ fn a_sequence_of_an_instance_is_swapped_on_all_shards_or_on_none() {
         device.swap_to(a, &mut host, &wrong, &mut on_device, OWNER),
         Err(SwapError::Source(ExportError::OtherNamespace(_)))
     ));
+    let (_, others) = (Namespace::new(), text("P8+X2"));
+    let wrong = Admit::new(Prompt::new(&space, &others), Growth::OnDemand);
+    assert_eq!(
+        device
+            .swap_to(a, &mut host, &wrong, &mut on_device, OWNER)
+            .err(),
+        Some(SwapError::OtherTokens { block: 2 })
+    );
     let now = host.shards()[1].report().pool.refused_shortfall;
     assert_eq!(now, refusals);
     host.release(x).unwrap();

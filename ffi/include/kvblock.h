@@ -282,6 +282,9 @@ typedef int32_t kvb_status;
 /** The swap was told that all of its copy has passed, and a part of it is launched now. */
 #define KVB_ERR_ALREADY_COPIED 636
 
+/** Other tokens were computed than those given, or another extra key. */
+#define KVB_ERR_OTHER_TOKENS 637
+
 /** A block would be copied onto itself. */
 #define KVB_ERR_ONTO_ITSELF 650
 
@@ -457,6 +460,7 @@ kvb_status kvb_set_hooks(const kvb_hooks *hooks);
  * | `KVB_ERR_NOT_ARRIVED` | positions that are to come | positions that are there | blocks that may still be touched |
  * | `KVB_ERR_NOT_COPIED` | blocks that are to be copied | | the fence of the copy |
  * | `KVB_ERR_ALREADY_COPIED` | blocks that count as copied | the fence behind which they do | the fence given |
+ * | `KVB_ERR_OTHER_TOKENS` | the first block that has others | | |
  * | `KVB_ERR_SERVICE_FULL` | positions a step that it would demand | positions a step that are left | those that there may be |
  * | `KVB_ERR_NOT_EMPTY` | sequences | blocks being loaded | leases and loans |
  * | others | what was asked for | what there is | the most that there may be |
@@ -3888,9 +3892,10 @@ typedef struct kvb_swap kvb_swap;
  * `leases` are those of `from`; `owner`, a number of yours, names the lease that holds what is read: one swap at a time for each.
  *
  * Ownership: nothing that `request` points to is kept; `*out` is the caller's, to be given to `kvb_swap_destroy`. Threads: both
- * registries' and the leases'. O(blocks); allocates. Errors, after which nothing has changed but that a refusal is counted at the
+ * registries' and the leases'. O(tokens); allocates. Errors, after which nothing has changed but that a refusal is counted at the
  * destination, and what had arrived for the sequence counts: `KVB_ERR_SAME_INSTANCE` (one registry is given twice),
- * `KVB_ERR_LENGTH_MISMATCH` (fewer tokens than positions, or extra keys that do not fit them); of the source those of `kvb_seqs_export`,
+ * `KVB_ERR_LENGTH_MISMATCH` (fewer tokens than positions, or extra keys that do not fit them), `KVB_ERR_OTHER_TOKENS` (what is computed,
+ * as far as that is known, is of other tokens or has another extra key); of the source those of `kvb_seqs_export`,
  * and a copy that is pending is `KVB_ERR_COPY_PENDING`; of the destination those of `kvb_seqs_import`. NULL: only `error`.
  */
 kvb_status kvb_seqs_swap_to(kvb_seqs *from,

@@ -238,6 +238,9 @@ pub const KVB_ERR_NOT_COPIED: kvb_status = 635;
 /// The swap was told that all of its copy has passed, and a part of it is launched now.
 pub const KVB_ERR_ALREADY_COPIED: kvb_status = 636;
 
+/// Other tokens were computed than those given, or another extra key.
+pub const KVB_ERR_OTHER_TOKENS: kvb_status = 637;
+
 // --- Copies
 
 /// A block would be copied onto itself.
@@ -400,6 +403,7 @@ const TABLE: &[(kvb_status, &CStr, &CStr)] = &[
     (KVB_ERR_SWAP_OVER, c"KVB_ERR_SWAP_OVER", c"the swap was finished or aborted before"),
     (KVB_ERR_NOT_COPIED, c"KVB_ERR_NOT_COPIED", c"the copy was not launched, or its fence has not passed"),
     (KVB_ERR_ALREADY_COPIED, c"KVB_ERR_ALREADY_COPIED", c"all blocks count as copied already"),
+    (KVB_ERR_OTHER_TOKENS, c"KVB_ERR_OTHER_TOKENS", c"other tokens were computed than those given, or another extra key"),
     (KVB_ERR_ONTO_ITSELF, c"KVB_ERR_ONTO_ITSELF", c"a block would be copied onto itself"),
     (KVB_ERR_DUPLICATE_DESTINATION, c"KVB_ERR_DUPLICATE_DESTINATION", c"two pairs have one destination"),
     (KVB_ERR_TOO_MANY_TIMELINES, c"KVB_ERR_TOO_MANY_TIMELINES", c"more timelines than a table of fences has"),

@@ -45,9 +45,10 @@ unsafe fn both<'a>(
 /// `leases` are those of `from`; `owner`, a number of yours, names the lease that holds what is read: one swap at a time for each.
 ///
 /// Ownership: nothing that `request` points to is kept; `*out` is the caller's, to be given to `kvb_swap_destroy`. Threads: both
-/// registries' and the leases'. O(blocks); allocates. Errors, after which nothing has changed but that a refusal is counted at the
+/// registries' and the leases'. O(tokens); allocates. Errors, after which nothing has changed but that a refusal is counted at the
 /// destination, and what had arrived for the sequence counts: `KVB_ERR_SAME_INSTANCE` (one registry is given twice),
-/// `KVB_ERR_LENGTH_MISMATCH` (fewer tokens than positions, or extra keys that do not fit them); of the source those of `kvb_seqs_export`,
+/// `KVB_ERR_LENGTH_MISMATCH` (fewer tokens than positions, or extra keys that do not fit them), `KVB_ERR_OTHER_TOKENS` (what is computed,
+/// as far as that is known, is of other tokens or has another extra key); of the source those of `kvb_seqs_export`,
 /// and a copy that is pending is `KVB_ERR_COPY_PENDING`; of the destination those of `kvb_seqs_import`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_seqs_swap_to(

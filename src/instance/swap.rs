@@ -53,6 +53,7 @@ impl Instance {
         let (namespace, terms) = (request.prompt.namespace, Terms::swapping(owner));
         // What the source says comes first: nobody is refused for what can't leave.
         self.look(|_, it| it.plan_export(source, namespace, &terms))?;
+        self.look(|_, it| it.check_content(source, &request))?;
         let checked = to.check(&request);
         checked.map_err(|error| {
             to.count_refused(&error);

@@ -266,6 +266,12 @@ impl Seal {
         }
     }
 
+    /// Tokens of the known positions behind the published blocks, and the extra keys of the whole known blocks among them, or none. Nothing
+    /// if they are not kept, as they will not be published.
+    pub(super) fn kept(&self) -> (&[u32], &[ExtraKey]) {
+        (self.tokens.as_slice(), self.extra.as_slice())
+    }
+
     /// Room to [roll back](Self::roll_back) to an entry of the chain's table.
     pub(super) fn reserve_roll_back(
         &mut self,

@@ -41,6 +41,7 @@ pub const KVB_MESSAGE_BYTES: usize = 160;
 /// | `KVB_ERR_NOT_ARRIVED` | positions that are to come | positions that are there | blocks that may still be touched |
 /// | `KVB_ERR_NOT_COPIED` | blocks that are to be copied | | the fence of the copy |
 /// | `KVB_ERR_ALREADY_COPIED` | blocks that count as copied | the fence behind which they do | the fence given |
+/// | `KVB_ERR_OTHER_TOKENS` | the first block that has others | | |
 /// | `KVB_ERR_SERVICE_FULL` | positions a step that it would demand | positions a step that are left | those that there may be |
 /// | `KVB_ERR_NOT_EMPTY` | sequences | blocks being loaded | leases and loans |
 /// | others | what was asked for | what there is | the most that there may be |

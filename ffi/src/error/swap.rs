@@ -19,6 +19,7 @@ impl Told for SwapError {
     fn status(&self) -> kvb_status {
         match self {
             Self::Shorter { .. } => KVB_ERR_LENGTH_MISMATCH,
+            Self::OtherTokens { .. } => KVB_ERR_OTHER_TOKENS,
             Self::Source(error) => error.status(),
             Self::Destination(error) => error.status(),
             _ => KVB_ERR_UNKNOWN,
@@ -27,6 +28,7 @@ impl Told for SwapError {
     fn figures(&self) -> Figures {
         match self {
             Self::Shorter { tokens, positions } => Figures::needed(*positions).of(*tokens),
+            Self::OtherTokens { block } => Figures::needed(*block),
             Self::Source(error) => error.figures(),
             Self::Destination(error) => error.figures(),
             _ => Figures::NONE,

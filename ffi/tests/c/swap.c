@@ -218,6 +218,10 @@ static void what_does_not_begin(void) {
     NOT_BEGUN(KVB_ERR_SAME_INSTANCE, begin(device, seq, device, on_device, 10, &swap));
     NOT_BEGUN(KVB_ERR_LENGTH_MISMATCH, begin(device, seq, host, on_device, 9, &swap));
     CHECK(error.needed == 10 && error.available == 9);
+    tokens[9]++;
+    NOT_BEGUN(KVB_ERR_OTHER_TOKENS, begin(device, seq, host, on_device, 10, &swap));
+    CHECK_EQ(error.needed, 9 / BLOCK_SIZE);
+    tokens[9]--;
     NOT_BEGUN(KVB_ERR_STALE, begin(device, (kvb_handle){0}, host, on_device, 10, &swap));
     NOT_BEGUN(KVB_ERR_WRONG_POOL, begin(device, seq, host, on_host, 10, &swap));
 

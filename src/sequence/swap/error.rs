@@ -19,6 +19,11 @@ pub enum SwapError {
         /// Positions of the sequence.
         positions: usize,
     },
+    /// The request has other tokens than were computed, or another extra key: what is copied would be found as something else.
+    OtherTokens {
+        /// The first such block of its table.
+        block: usize,
+    },
     /// The tier that it would leave does not offer it.
     Source(ExportError),
     /// The tier that it would come to does not take it.
@@ -45,6 +50,10 @@ impl fmt::Display for SwapError {
                     "{tokens} tokens do not cover the sequence's {positions} positions"
                 )
             }
+            Self::OtherTokens { block } => write!(
+                f,
+                "block {block} of the sequence has other tokens, or another extra key"
+            ),
             Self::Source(error) => write!(f, "the source: {error}"),
             Self::Destination(error) => write!(f, "the destination: {error}"),
         }

@@ -11,6 +11,7 @@
 //!      └──────────── abort ──────────┴──────────▶ the source goes on; the destination's blocks come back behind the copy
 //! ```
 
+mod content;
 mod copies;
 mod error;
 
@@ -109,7 +110,8 @@ impl Sequences {
     /// it needs. `request` is the sequence as the destination is to have it: all its tokens at least, in its own namespace, and what it
     /// is promised there. On a host tier nothing grows, so [`Growth::OnDemand`](crate::Growth::OnDemand) is enough; the way back is an
     /// admission like any other, refused if the promise can't be had, and tokens that wait to be appended have their room if they are
-    /// among those of the request.
+    /// among those of the request. The tokens and extra keys of what is computed are compared with those that are known here, as others
+    /// will find by them what is copied; of the rest the caller's word counts, as in [`tokens`](Self::tokens).
     ///
     /// Meanwhile it gets no positions on either side, nothing more of it is computed (a step under way comes first), and it keeps its
     /// handle, its promise and its label here. `owner` names the lease that
@@ -121,7 +123,7 @@ impl Sequences {
     /// [`SwapError`]; nothing is changed on either side, but a [refusal](SwapError::refused) is counted at the destination, and what had
     /// arrived for the sequence counts. [`SwapError::Source`]: a copy into it is pending, or a transfer of it is under way.
     ///
-    /// As [`export`](Self::export) and [`import`](Self::import).
+    /// As [`export`](Self::export) and [`import`](Self::import), and a look at each token.
     pub fn swap_to(
         &mut self,
         source: Handle,
@@ -136,6 +138,7 @@ impl Sequences {
         let request = request.swapping(state.positions, state.computed)?;
         let (namespace, terms) = (request.prompt.namespace, Terms::swapping(owner));
         let plan = self.plan_export(source, namespace, &terms)?;
+        self.check_content(source, &request)?;
         let pairs = Copies::room(plan.blocks()).map_err(ExportError::from)?;
         let checked = to.check(&request);
         checked.map_err(|error| {
@@ -155,6 +158,23 @@ impl Sequences {
             export,
             stage: SwapStage::Open,
         })
+    }
+
+    /// Whether a request of a swap has the tokens and extra keys of what goes along, as far as they are known.
+    pub(crate) fn check_content(
+        &self,
+        source: Handle,
+        request: &Admit<'_>,
+    ) -> Result<(), SwapError> {
+        let (_, sequence) = self.registry.get(source).map_err(ExportError::from)?;
+        if request.prompt.matchable(self.pool.block_size()).is_err() {
+            // As many keys as there are blocks: the destination says that there are not.
+            return Ok(());
+        }
+        match sequence.first_other(self.core(), &request.prompt) {
+            Some(block) => Err(SwapError::OtherTokens { block }),
+            None => Ok(()),
+        }
     }
 
     /// A sequence has left by a swap: its blocks are given back, unless it has been released already.
