@@ -25,9 +25,9 @@ fn mix(mut z: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// What each position of a text comes to: it depends on all before it, as K/V does.
-pub(crate) fn contents(tokens: &[u32]) -> impl Iterator<Item = u64> {
-    tokens.iter().scan(1, |before, &token| {
+/// What each position of a text comes to: it depends on all before it, as K/V does, and on the namespace.
+pub(crate) fn contents(space: u64, tokens: &[u32]) -> impl Iterator<Item = u64> {
+    tokens.iter().scan(1 + space, |before, &token| {
         *before = mix(*before ^ u64::from(token) << 20);
         Some(*before >> 1)
     })
@@ -38,7 +38,7 @@ pub(crate) fn contents(tokens: &[u32]) -> impl Iterator<Item = u64> {
 pub(crate) struct Saw(BTreeMap<&'static str, u64>);
 
 impl Saw {
-    const WHAT: [&'static str; 14] = [
+    const WHAT: [&'static str; 24] = [
         "swapped out",
         "swapped in",
         "found and not copied",
@@ -53,6 +53,16 @@ impl Saw {
         "dropped amid the copy",
         "source released",
         "destination released",
+        "a namespace cleared",
+        "a tier resized",
+        "detached and attached",
+        "duplicates adopted",
+        "released after a fence",
+        "answered for by somebody else",
+        "content that turned out bad",
+        "not finished, as content was bad",
+        "renewed",
+        "looked ahead",
     ];
 
     pub(crate) fn note(&mut self, what: &'static str) {

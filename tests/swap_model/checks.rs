@@ -20,8 +20,8 @@ impl World {
 
     /// Every sequence is where it should be, and has what was computed of it; both tiers' accounts are exact.
     pub(crate) fn check(&self) {
-        for tier in &self.tiers {
-            tier.seqs.audit(&[&tier.leases]).unwrap();
+        for (tier, lane) in self.tiers.iter().zip(&self.lanes) {
+            tier.seqs.audit(&[&tier.leases, lane]).unwrap();
             let report = tier.seqs.pool().report();
             let parts = report.free + report.idle + report.held + report.quarantined;
             assert_eq!(parts, report.capacity);
@@ -60,7 +60,7 @@ impl World {
         let seqs = &self.tiers[known.tier].seqs;
         let table = seqs.table(known.handle).unwrap();
         let memory = self.device.memory(known.tier);
-        for (at, content) in contents(&known.tokens[..computed]).enumerate() {
+        for (at, content) in contents(known.space, &known.tokens[..computed]).enumerate() {
             let there = memory.block(table[at / SIZE])[at % SIZE];
             assert_eq!(there, content, "position {at} of {:?}", known.handle);
         }
@@ -101,9 +101,11 @@ impl World {
             seqs.release(known.handle).unwrap();
         }
         self.known.clear();
+        self.end_upsets();
         for tier in &self.tiers {
             let report = tier.seqs.pool().report();
-            assert_eq!((report.held, report.reserved), (0, 0), "{report:?}");
+            let left = (report.held, report.quarantined, report.reserved);
+            assert_eq!(left, (0, 0, 0), "{report:?}");
             assert_eq!((tier.leases.used(), tier.seqs.len()), (0, 0));
         }
         self.saw

@@ -81,6 +81,11 @@ impl Device {
         }
     }
 
+    /// What a block has is lost.
+    pub(crate) fn spoil(&mut self, tier: usize, block: BlockId) {
+        self.memories[tier].block_mut(block).fill(GARBAGE);
+    }
+
     /// The engine computes one position.
     pub(crate) fn write(&mut self, tier: usize, block: BlockId, offset: usize, content: u64) {
         assert!(

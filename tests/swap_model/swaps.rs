@@ -2,17 +2,20 @@
 
 use kvblock::{
     Admit, AdmitError, CommitError, ExportError, Growth, Handle, ImportError, InTransit,
-    LeaseError, Namespace, Owner, Prompt, SwapError, SwapFinishError,
+    LeaseError, Owner, Prompt, SwapError, SwapFinishError,
 };
 
 use crate::device::SIZE;
-use crate::world::{Known, Moving, Orphan, World};
+use crate::world::{Known, Moving, Orphan, World, namespace};
 
 impl World {
     pub(crate) fn begin_swap(&mut self) {
-        let Some(at) = self.pick(self.known.len()) else {
+        let Some(mut at) = self.pick(self.known.len()) else {
             return;
         };
+        if self.random.below(3) == 0 {
+            at = self.known.iter().position(|it| it.tier == 1).unwrap_or(at);
+        }
         let (from, handle) = (self.known[at].tier, self.known[at].handle);
         let to = 1 - from;
         let owner = Owner::new(self.random.next() % 3);
@@ -26,7 +29,8 @@ impl World {
             tokens.extend((0..self.random.below(3)).map(|_| 9));
         }
         let label = self.known[at].label;
-        let space = Namespace::new();
+        let number = self.known[at].space;
+        let space = namespace(number);
         let request = Admit::new(Prompt::new(&space, &tokens), growth).label(label);
         let before = self.figures();
         let [device, host] = &mut self.tiers;
@@ -56,6 +60,7 @@ impl World {
         let last = computed.div_ceil(SIZE);
         let expected = (hits..last).map(|at| (offered[at], table[at]));
         assert_eq!(swap.pairs(), expected.collect::<Vec<_>>());
+        let offered = offered[..last].to_vec();
         self.device.give(to, &table[hits..]);
         if hits > 0 {
             self.saw.note("found and not copied");
@@ -64,8 +69,10 @@ impl World {
             arrives: Known {
                 tier: to,
                 handle: swap.handle(),
+                space: number,
                 tokens,
                 computed: computed.max(swap.hit()),
+                stale: false,
                 growth,
                 label,
             },
@@ -76,6 +83,9 @@ impl World {
             launched: None,
             aborted: false,
             source_gone: false,
+            offered,
+            spoiled: false,
+            spoiled_there: false,
             destination_gone: false,
         });
     }
@@ -138,9 +148,12 @@ impl World {
     }
 
     pub(crate) fn finish_swap(&mut self) {
-        let Some(at) = self.pick(self.moving.len()) else {
+        let Some(mut at) = self.pick(self.moving.len()) else {
             return;
         };
+        if self.random.below(3) > 0 {
+            at = self.moving.iter().position(|it| it.complete).unwrap_or(at);
+        }
         let moving = &mut self.moving[at];
         if moving.aborted {
             return;
@@ -153,7 +166,8 @@ impl World {
         let got = moving.swap.finish(from, to);
         match got {
             Ok(handle) => {
-                assert!(moving.complete && !moving.source_gone && !moving.destination_gone);
+                let gone = moving.source_gone || moving.destination_gone;
+                assert!(moving.complete && !gone && !moving.spoiled && !moving.spoiled_there);
                 let mut done = self.moving.swap_remove(at);
                 let source = done.swap.source();
                 self.known.retain(|it| it.handle != source);
@@ -171,7 +185,11 @@ impl World {
                 self.saw.note("not copied yet");
             }
             Err(SwapFinishError::Commit(CommitError::Aborted(_))) => {
-                assert!(moving.complete && moving.source_gone);
+                assert!(moving.complete && (moving.source_gone || moving.spoiled));
+            }
+            Err(SwapFinishError::Commit(CommitError::NotArrived(_))) => {
+                assert!(moving.complete && (moving.spoiled || moving.spoiled_there));
+                self.saw.note("not finished, as content was bad");
             }
             Err(SwapFinishError::Stale(_)) => assert!(moving.complete && moving.destination_gone),
             Err(other) => panic!("{other:?}"),

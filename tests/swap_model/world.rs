@@ -2,7 +2,7 @@
 
 use kvblock::{
     Admit, AppendError, BlockId, BlockPool, ComputedError, Contents, CopyTicket, Fence, Growth,
-    Handle, Import, InTransit, Leases, Namespace, Owner, PoolConfig, Prompt, Sequences,
+    Handle, Import, InTransit, Lane, Leases, Namespace, Owner, PoolConfig, Prompt, Sequences,
     SequencesConfig, ShardId, Step, Swap,
 };
 
@@ -18,8 +18,12 @@ pub(crate) struct Tier {
 pub(crate) struct Known {
     pub(crate) tier: usize,
     pub(crate) handle: Handle,
+    /// Of its namespace.
+    pub(crate) space: u64,
     pub(crate) tokens: Vec<u32>,
     pub(crate) computed: usize,
+    /// Its blocks from there on are to be renewed before they are written.
+    pub(crate) stale: bool,
     pub(crate) growth: Growth,
     pub(crate) label: u64,
 }
@@ -35,6 +39,12 @@ pub(crate) struct Moving {
     pub(crate) complete: bool,
     pub(crate) aborted: bool,
     pub(crate) source_gone: bool,
+    /// What the source offered.
+    pub(crate) offered: Vec<BlockId>,
+    /// Some of that turned out bad before it was copied, or the sequence lost it.
+    pub(crate) spoiled: bool,
+    /// Some of what the destination has turned out bad.
+    pub(crate) spoiled_there: bool,
     pub(crate) destination_gone: bool,
 }
 
@@ -55,6 +65,10 @@ pub(crate) struct World {
     pub(crate) moving: Vec<Moving>,
     pub(crate) orphans: Vec<Orphan>,
     pub(crate) tickets: Vec<CopyTicket>,
+    /// Releases that wait for a fence, by tier.
+    pub(crate) lanes: [Lane; 2],
+    /// The last of those fences.
+    pub(crate) ends: u64,
     pub(crate) labels: u64,
     pub(crate) finished: [u64; 2],
     pub(crate) saw: Saw,
@@ -73,8 +87,11 @@ impl World {
                 seqs: Sequences::new(pool, &SequencesConfig::new(6)).unwrap(),
             }
         };
+        let tiers = [tier(0), tier(1)];
         Self {
-            tiers: [tier(0), tier(1)],
+            lanes: tiers.each_ref().map(|it| it.seqs.pool().lane()),
+            ends: 0,
+            tiers,
             device: Device::new(blocks),
             random,
             known: Vec::new(),
@@ -88,29 +105,40 @@ impl World {
     }
 
     pub(crate) fn call(&mut self) {
-        match self.random.below(26) {
-            0..=2 => self.admit(),
-            3..=5 => self.compute(),
-            6..=8 => self.append(),
-            9 => self.fork(),
-            10 => self.truncate(),
-            11 => self.release(),
-            12 => self.copied(),
-            13 => self.evict(),
-            14..=16 => self.begin_swap(),
-            17..=18 => self.launch(),
-            19..=20 => {
+        match self.random.below(44) {
+            0..=4 => self.admit(),
+            5..=7 => self.compute(),
+            8..=10 => self.append(),
+            11 => self.fork(),
+            12 => self.truncate(),
+            13 => self.release(),
+            14 => self.copied(),
+            15 => self.evict(),
+            16..=18 => self.begin_swap(),
+            19..=20 => self.launch(),
+            21..=22 => {
                 let blocks = self.random.below(4);
                 self.device.run(blocks);
             }
-            21 => self.tell(),
-            22..=23 => self.finish_swap(),
-            24 => self.abort(),
-            _ => match self.random.below(4) {
+            23..=25 => self.tell(),
+            26..=27 => self.finish_swap(),
+            28 => self.abort(),
+            29 => match self.random.below(4) {
                 0 => self.drop_swap(),
                 1 => self.release_destination(),
                 _ => self.answer_orphans(),
             },
+            30 => self.clear(),
+            31 => self.resize(),
+            32..=33 => self.change_hands(),
+            34 => self.adopt(),
+            35 => self.release_later(),
+            36 => self.pass(),
+            37 => self.pin(),
+            38..=39 => self.answer_for_some(),
+            40 => self.spoil(),
+            41 => self.look_ahead(),
+            _ => self.renew(),
         }
     }
 
@@ -129,11 +157,12 @@ impl World {
     /// Whether a swap keeps it from growing: one that is open, or has been called off while its copy is read.
     pub(crate) fn is_moving(&self, handle: Handle) -> bool {
         let keeps = |it: &Moving| {
-            let called_off = it.aborted || it.destination_gone;
-            !(called_off && it.complete)
+            let called_off = it.aborted || it.destination_gone || it.spoiled;
+            !(called_off && it.swap.import().is_settled())
         };
         let mut those = self.moving.iter().filter(|it| it.swap.source() == handle);
-        those.any(keeps) || self.orphans.iter().any(|it| it.source == handle)
+        let forgotten = |it: &Orphan| it.source == handle && !it.import.is_settled();
+        those.any(keeps) || self.orphans.iter().any(forgotten)
     }
 
     pub(crate) fn growth(&mut self) -> Growth {
@@ -154,8 +183,11 @@ impl World {
         }
         let growth = self.growth();
         self.labels += 1;
-        let space = Namespace::new();
-        let request = Admit::new(Prompt::new(&space, &tokens), growth).label(self.labels);
+        let space = u64::from(self.random.below(4) == 0);
+        let (own, insert) = (namespace(space), self.random.below(6) > 0);
+        let request = Admit::new(Prompt::new(&own, &tokens), growth)
+            .label(self.labels)
+            .insert(insert);
         let seqs = &mut self.tiers[0].seqs;
         let Ok(admitted) = seqs.admit(&request) else {
             return;
@@ -165,8 +197,10 @@ impl World {
         self.known.push(Known {
             tier: 0,
             handle: admitted.handle,
+            space,
             tokens,
             computed: admitted.hit,
+            stale: false,
             growth,
             label: self.labels,
         });
@@ -184,8 +218,10 @@ impl World {
             assert_eq!(told, if left == 0 { Ok(()) } else { refused });
             return;
         }
-        let n = self.random.below(left + 1);
-        self.compute_some(at, n);
+        if !self.known[at].stale {
+            let n = self.random.below(left + 1);
+            self.compute_some(at, n);
+        }
     }
 
     fn compute_some(&mut self, at: usize, n: usize) {
@@ -193,7 +229,7 @@ impl World {
         let seqs = &mut self.tiers[0].seqs;
         let end = known.computed + n;
         let table = seqs.table(known.handle).unwrap();
-        for (at, content) in contents(&known.tokens[..end])
+        for (at, content) in contents(known.space, &known.tokens[..end])
             .enumerate()
             .skip(known.computed)
         {
@@ -237,11 +273,11 @@ impl World {
             self.device.copy(0, from, to, positions);
             self.tickets.push(ticket);
         }
-        let from = known.tokens.len();
-        seqs.tokens(known.handle, from, &Contents::new(&tokens))
-            .unwrap();
         known.tokens.extend(tokens);
         if self.random.below(3) > 0 {
+            self.tell_rest(at);
+        }
+        if self.random.below(3) > 0 && !self.known[at].stale {
             let left = self.known[at].tokens.len() - self.known[at].computed;
             self.compute_some(at, left);
         }
@@ -280,28 +316,43 @@ impl World {
         if self.tiers[0].seqs.truncate(known.handle, to).is_ok() {
             known.tokens.truncate(to);
             known.computed = known.computed.min(to);
-            let state = self.tiers[0].seqs.state(known.handle).unwrap();
-            if state.known < to {
-                let tokens = &known.tokens[state.known..to];
-                self.tiers[0]
-                    .seqs
-                    .tokens(known.handle, state.known, &Contents::new(tokens))
-                    .unwrap();
-            }
+            self.tell_rest(at);
         }
+    }
+
+    /// The scheduler says what it has not said yet of a sequence's tokens.
+    pub(crate) fn tell_rest(&mut self, at: usize) {
+        let known = &self.known[at];
+        let seqs = &mut self.tiers[known.tier].seqs;
+        let told = seqs.state(known.handle).unwrap().known;
+        seqs.tokens(known.handle, told, &Contents::new(&known.tokens[told..]))
+            .unwrap();
     }
 
     fn release(&mut self) {
         let Some(at) = self.pick(self.known.len()) else {
             return;
         };
+        if self.is_spared(at) {
+            return;
+        }
         let known = self.known.swap_remove(at);
-        let open = |it: &&mut Moving| !it.aborted && it.swap.source() == known.handle;
+        self.source_ends(known.handle);
+        self.tiers[known.tier].seqs.release(known.handle).unwrap();
+    }
+
+    /// Most of those that are on their way are to arrive.
+    pub(crate) fn is_spared(&mut self, at: usize) -> bool {
+        self.is_moving(self.known[at].handle) && self.random.below(4) > 0
+    }
+
+    /// A sequence ends, and with it the swap that would take it elsewhere.
+    pub(crate) fn source_ends(&mut self, handle: Handle) {
+        let open = |it: &&mut Moving| !it.aborted && it.swap.source() == handle;
         for moving in self.moving.iter_mut().filter(open) {
             moving.source_gone = true;
             self.saw.note("source released");
         }
-        self.tiers[known.tier].seqs.release(known.handle).unwrap();
     }
 
     fn copied(&mut self) {
@@ -317,6 +368,11 @@ impl World {
         let mut worker = pool.worker().unwrap();
         pool.evict(&mut worker, n).unwrap();
     }
+}
+
+/// The namespace with this number.
+pub(crate) fn namespace(number: u64) -> Namespace {
+    Namespace::new().salt(number.to_le_bytes())
 }
 
 /// Source, destination, valid positions.
