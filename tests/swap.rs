@@ -771,6 +771,26 @@ fn what_is_appended_and_not_computed_and_what_nothing_is_computed_of_goes_along(
 }
 
 #[test]
+fn nothing_more_is_computed_on_either_side_before_the_swap_has_ended() {
+    let (mut device, mut host) = tiers(8, 8);
+    let (space, tokens) = (Namespace::new(), text("P9"));
+    let request = Admit::new(Prompt::new(&space, &tokens), Growth::OnDemand);
+    let a = device.seqs.admit(&request).unwrap().handle;
+    device.seqs.computed(a, 5).unwrap();
+    let mut swap = device.swap(a, &mut host, "P9", Growth::OnDemand).unwrap();
+    let b = swap.handle();
+    swap.copying(Fence(1)).unwrap();
+    let loading = InTransit::Loading { arrived: 0 };
+    assert_eq!(host.seqs.computed(b, 6), Err(loading.into()));
+    assert!(swap.complete(Fence(1)));
+    let uncommitted = InTransit::Uncommitted;
+    assert_eq!(host.seqs.computed(b, 6), Err(uncommitted.into()));
+    assert_eq!(device.seqs.computed(a, 6), Err(InTransit::Leaving.into()));
+    swap.finish(&mut device.seqs, &mut host.seqs).unwrap();
+    assert_eq!(host.seqs.computed(b, 6), Ok(()));
+}
+
+#[test]
 fn other_registries_are_not_obeyed() {
     let (mut device, mut host) = tiers(8, 8);
     let mut other = Tier::new(2, 8);

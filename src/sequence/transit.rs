@@ -127,10 +127,15 @@ impl Sequence {
         matches!(&self.transit, Transit::Leaving { export, .. } if export.source_waits())
     }
 
-    /// Whether more of it may be computed: what a swap took with it is all that there is then.
+    /// Whether more of it may be computed: what a swap takes with it is all that there is, until it has ended, on either side.
     pub(super) fn check_computes(&self) -> Result<(), InTransit> {
-        match &self.transit {
-            Transit::Leaving { export, .. } if export.is_swap() => self.check_growth(),
+        let export = match &self.transit {
+            Transit::None => None,
+            Transit::Loading(load) => load.moved(),
+            Transit::Leaving { export, .. } => Some(export),
+        };
+        match export {
+            Some(export) if export.is_swap() => self.check_growth(),
             _ => Ok(()),
         }
     }
