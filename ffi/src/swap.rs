@@ -218,11 +218,11 @@ pub unsafe extern "C" fn kvb_swap_complete(
 /// Ends a swap whose copies have passed on every shard: the sequence goes on at the destination, under `*seq`, and is released where it was.
 /// What was published of it there stays findable as long as nobody needs the memory. The swap is still to be destroyed.
 ///
-/// Threads: both registries'. O(blocks), no allocation. Errors, after which nothing has changed: `KVB_ERR_NOT_COPIED` (ask again when
-/// `kvb_swap_complete` says so; `error->needed` blocks are copied on the first such shard, until the fence `error->limit` if
-/// `error->which` is 1, and were not launched if it is 0), `KVB_ERR_MOVE_ABORTED` and `KVB_ERR_NOT_ARRIVED` (the source was released, or its
-/// content turned out bad: abort it), `KVB_ERR_STALE`, `KVB_ERR_SWAP_OVER`, `KVB_ERR_WRONG_POOL` (these are not its two ends),
-/// `KVB_ERR_SAME_INSTANCE` (one registry is given twice). NULL: `seq`, `error`.
+/// Threads: both registries'. O(blocks), no allocation. Errors, after which nothing has changed, but that what has been copied
+/// counts at the destination: `KVB_ERR_NOT_COPIED` (ask again when `kvb_swap_complete` says so; `error->needed` blocks are copied on the
+/// first such shard, until the fence `error->limit` if `error->which` is 1, and were not launched if it is 0), `KVB_ERR_MOVE_ABORTED` and
+/// `KVB_ERR_NOT_ARRIVED` (the source was released, or its content turned out bad: abort it), `KVB_ERR_STALE`, `KVB_ERR_SWAP_OVER`,
+/// `KVB_ERR_WRONG_POOL` (these are not its two ends), `KVB_ERR_SAME_INSTANCE` (one registry is given twice). NULL: `seq`, `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_swap_finish(
     swap: *mut kvb_swap,

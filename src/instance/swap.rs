@@ -158,7 +158,7 @@ impl InstanceSwap {
     /// Ends a swap whose copies have passed on every shard. As [`Swap::finish`](crate::Swap::finish).
     ///
     /// # Errors
-    /// [`SwapFinishError`]; nothing is changed on any shard.
+    /// [`SwapFinishError`]; nothing is changed on any shard, but what has been copied counts at the destination.
     pub fn finish(
         &mut self,
         from: &mut Instance,

@@ -269,9 +269,9 @@ impl Swap {
     /// where it was. What was published of it there stays findable as long as nobody needs the memory.
     ///
     /// # Errors
-    /// [`SwapFinishError`]; nothing is changed. [`NotCopied`]: ask again when [`complete`](Self::complete) says so.
-    /// [`CommitError::Aborted`] and [`CommitError::NotArrived`]: the source was released, or its content turned out bad:
-    /// [abort](Self::abort) it.
+    /// [`SwapFinishError`]; nothing is changed, but what has been copied counts at the destination. [`NotCopied`]: ask again when
+    /// [`complete`](Self::complete) says so. [`CommitError::Aborted`] and [`CommitError::NotArrived`]: the source was released, or its
+    /// content turned out bad: [abort](Self::abort) it.
     ///
     /// As [`Sequences::commit`] and [`Sequences::release`].
     pub fn finish(
