@@ -72,6 +72,16 @@ fn tensors_of_engines_have_the_planes_that_they_say() {
     assert_eq!(planes(&host), expected);
     let opaque = BlockLayout::block_first(scaled.plane_bytes(), 10, 7).expect("it is sound");
     assert_eq!(planes(&opaque), expected.map(|(a, b, c, _)| (a, b, c, 0)));
+
+    // Those of which less is copied at once come behind the others.
+    let bytes = [4, 32, 3, 8, 16, 1];
+    let mixed = BlockLayout::block_first(bytes, 100, 7).expect("it is sound");
+    let bases = |layout: &BlockLayout| layout.planes().iter().map(|it| it.base).collect::<Vec<_>>();
+    assert_eq!(bases(&mixed), [100, 104, 136, 139, 147, 163]);
+    let host = BlockLayout::like(&mixed, 1000, 3).expect("it is sound");
+    assert_eq!(bases(&host), [1056, 1000, 1060, 1048, 1032, 1063]);
+    assert!(host.plane_bytes().eq(bytes));
+    assert!(host.planes().iter().all(|it| it.block_stride == 64));
 }
 
 #[test]

@@ -72,6 +72,31 @@ fn the_access_is_the_widest_that_every_number_of_both_sides_allows() {
 }
 
 #[test]
+fn a_pool_without_gaps_is_copied_as_wide_as_its_blocks_allow() {
+    let widths = |layout: &BlockLayout| {
+        let host = BlockLayout::like(layout, 0, 9).expect("it fits");
+        let route = CopyRoute::new(layout, &host.in_memory(MemoryId::new(1))).expect("they fit");
+        let widths = route.planes().iter().map(|plane| plane.access.bytes());
+        widths.collect::<Vec<_>>()
+    };
+    let at = |layers: u64| (0..layers).map(|layer| layer << 32).collect::<Vec<_>>();
+    for (layers, wide) in [(60, 16), (61, 4), (62, 8)] {
+        let bases = at(2 * layers);
+        let (latents, scales) = bases.split_at(bases.len() / 2);
+        let layout = BlockLayout::latents(64, 576, latents, 9).expect("it is sound");
+        let layout = layout.with_scales(scales, 4).expect("it is sound");
+        let widths = widths(&layout);
+        let (latents, scales) = widths.split_at(latents.len());
+        assert!(latents.iter().all(|&it| it == wide), "{layers} layers");
+        assert!(scales.iter().all(|&it| it == 4), "{layers} layers");
+    }
+    // Scales between the data are put behind them.
+    let plane = |at: u64, bytes| Plane::new(at << 32, bytes, bytes);
+    let between = [plane(0, 64), plane(1, 4), plane(2, 64), plane(3, 12)];
+    assert_eq!(widths(&layout(&between)), [16, 4, 16, 4]);
+}
+
+#[test]
 fn what_has_another_order_is_permuted_with_these_strides() {
     let (nhd, hnd) = (tile(Order::Nhd, 3, 8), tile(Order::Hnd, 3, 8));
     let source = layout(&[tiled(1000, nhd), tiled(9000, nhd)]);
