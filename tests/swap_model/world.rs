@@ -1,9 +1,11 @@
 //! What a scheduler does with its device, at random.
 
+use std::sync::Arc;
+
 use kvblock::{
-    Admit, AppendError, BlockId, BlockPool, ComputedError, Contents, CopyTicket, Fence, Growth,
-    Handle, Import, InTransit, Lane, Leases, Namespace, Owner, PoolConfig, Prompt, Sequences,
-    SequencesConfig, ShardId, Step, Swap,
+    Admit, AppendError, BlockId, BlockPool, ComputedError, ConstantHasher, Contents, CopyTicket,
+    Fence, Growth, Handle, Import, InTransit, Lane, Leases, Namespace, Owner, PoolConfig, Prompt,
+    Proof, Sequences, SequencesConfig, ShardId, Step, Swap,
 };
 
 use crate::chance::{Random, Saw, contents};
@@ -78,9 +80,18 @@ impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let blocks = [8 + random.below(10), 6 + random.below(14)];
+        // Blocks are found by a hash or by looking at all of them, and compared by their tokens or by a digest.
+        let (hashes, proofs) = (
+            [0; 2].map(|_| random.below(3)),
+            [0; 2].map(|_| random.below(2)),
+        );
         let tier = |shard: usize| {
-            let config = PoolConfig::new(blocks[shard], SIZE)
-                .shard(ShardId::new(u32::try_from(shard).unwrap()));
+            let mut config = PoolConfig::new(blocks[shard], SIZE)
+                .shard(ShardId::new(u32::try_from(shard).unwrap()))
+                .proof([Proof::Tokens, Proof::Digest][proofs[shard]]);
+            if hashes[shard] == 0 {
+                config = config.hasher(Arc::new(ConstantHasher(0)));
+            }
             let pool = BlockPool::new(&config).unwrap();
             Tier {
                 leases: Leases::new(&pool, 1000).unwrap(),
