@@ -37,6 +37,11 @@ pub enum MoveError {
         /// Positions of the sequence.
         positions: usize,
     },
+    /// The request has other tokens than were computed, or another extra key: what is read would be found as something else.
+    OtherTokens {
+        /// The first such block of its table.
+        block: usize,
+    },
     /// The destination has too little token service left.
     ServiceFull {
         /// Which.
@@ -83,6 +88,10 @@ impl fmt::Display for MoveError {
             Self::Shorter { tokens, positions } => write!(
                 f,
                 "the request has {tokens} tokens, the sequence {positions} positions"
+            ),
+            Self::OtherTokens { block } => write!(
+                f,
+                "block {block} of the sequence has other tokens, or another extra key"
             ),
             Self::ServiceFull {
                 instance,

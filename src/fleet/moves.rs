@@ -14,6 +14,7 @@ use crate::sequence::{Admit, EndAfterError, ExportError, Handle, Terms};
 impl Fleet {
     /// Begins to move a sequence to another instance of its model: offers what is computed of it to be read, and admits it there with all
     /// that it needs. `request` is the sequence as the destination is to have it: all its tokens at least, and what it is promised.
+    /// The tokens and extra keys of what is computed are compared with those that are known of it, as others will find by them what is read.
     ///
     /// It gets no positions on either side until the move is [finished](Self::finish_move), and both are charged: reports count its
     /// blocks as duplicated on both. It is read before it is written over: the source's blocks are held until the writers have answered.
@@ -45,6 +46,10 @@ impl Fleet {
         let (positions, tokens) = (state.positions, request.prompt.tokens.len());
         if tokens < positions {
             return Err(MoveError::Shorter { tokens, positions });
+        }
+        let other = here.instance.first_other(source, &request.prompt);
+        if let Some(block) = other.map_err(ExportError::from)? {
+            return Err(MoveError::OtherTokens { block });
         }
         let taken = there.can_take(request, state.computed);
         taken.map_err(|answer| {

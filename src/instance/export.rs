@@ -8,8 +8,8 @@ use core::fmt;
 use super::{Instance, PerShard};
 use crate::error::OutOfMemory;
 use crate::lease::Leases;
-use crate::prefix::Namespace;
-use crate::sequence::{ExportError, Handle, Offer, Terms};
+use crate::prefix::{Namespace, Prompt};
+use crate::sequence::{ExportError, Handle, Offer, Stale, Terms};
 use crate::shared::Shared;
 use crate::transfer::{Export, Handover, NotOpen, Phase};
 
@@ -142,6 +142,16 @@ impl Instance {
                 Err(OutOfMemory.into())
             }
         }
+    }
+
+    /// The first block of which some shard knows that other tokens are computed than a prompt has, or another extra key.
+    pub(crate) fn first_other(
+        &self,
+        handle: Handle,
+        prompt: &Prompt<'_>,
+    ) -> Result<Option<usize>, Stale> {
+        let others = self.look(|_, it| it.first_other(handle, prompt))?;
+        Ok(others.into_iter().flatten().min())
     }
 
     /// Somebody has heard of an offer.

@@ -13,7 +13,7 @@ use crate::lease::{Leases, Owner};
 use crate::pool::Fence;
 use crate::sequence::{
     Admit, Copies, ExportError, Handle, Stale, SwapAbortError, SwapCopyError, SwapError,
-    SwapFinishError, SwapStage, Terms, check_copied, check_pool, source_is_gone,
+    SwapFinishError, SwapStage, Terms, check_content, check_copied, check_pool, source_is_gone,
 };
 use crate::sequence::{ImportError, NoSuchShard};
 use crate::transfer::{Import, NotOpen};
@@ -53,7 +53,8 @@ impl Instance {
         let (namespace, terms) = (request.prompt.namespace, Terms::swapping(owner));
         // What the source says comes first: nobody is refused for what can't leave.
         self.look(|_, it| it.plan_export(source, namespace, &terms))?;
-        self.look(|_, it| it.check_content(source, &request))?;
+        let other = self.first_other(source, &request.prompt);
+        check_content(other.map_err(ExportError::from)?)?;
         let checked = to.check(&request);
         checked.map_err(|error| {
             to.count_refused(&error);

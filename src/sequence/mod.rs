@@ -10,6 +10,7 @@
 //! | shortening, branching, duplicates, ending and taking along | `truncate`, `branch`, `duplicates`, `end` |
 //! | content from elsewhere, for elsewhere, held for later | `transit`, `import`, `export`, `pin` |
 //! | to another tier and back | `swap` |
+//! | what goes along is what the request says | `content` |
 //! | bad content | `renew` |
 //! | reading, what is to be computed, choosing victims, statistics, audit | `view`, `demand`, `victims`, `statistics`, `audit` |
 
@@ -18,6 +19,7 @@ mod append;
 mod audit;
 mod branch;
 mod config;
+mod content;
 mod demand;
 mod duplicates;
 mod end;
@@ -70,7 +72,9 @@ pub use self::swap::{
     AlreadyCopied, NoSuchShard, NotCopied, Swap, SwapAbortError, SwapCopyError, SwapError,
     SwapFinishError, SwapOver,
 };
-pub(crate) use self::swap::{Copies, SwapStage, check_copied, check_pool, source_is_gone};
+pub(crate) use self::swap::{
+    Copies, SwapStage, check_content, check_copied, check_pool, source_is_gone,
+};
 pub use self::ticket::CopyTicket;
 pub use self::transit::InTransit;
 pub(crate) use self::truncate::Cutback;

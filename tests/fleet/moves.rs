@@ -273,6 +273,9 @@ fn a_refused_destination_leaves_the_source_untouched() {
         }
     );
     says(&error, &[21, 22]);
+    let error = refused(&mut fleet, other, "P21+Q1", on_demand);
+    assert_eq!(error, MoveError::OtherTokens { block: 5 });
+    says(&error, &[5]);
     // Of another namespace.
     let elsewhere = Namespace::new().salt(b"x");
     let request = Admit::new(Prompt::new(&elsewhere, &tokens), on_demand);

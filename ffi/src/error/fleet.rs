@@ -163,6 +163,7 @@ impl Told for MoveError {
             Self::OtherModel { .. } => KVB_ERR_OTHER_MODEL,
             Self::NotReady { .. } => KVB_ERR_NOT_READY,
             Self::Shorter { .. } => KVB_ERR_LENGTH_MISMATCH,
+            Self::OtherTokens { .. } => KVB_ERR_OTHER_TOKENS,
             Self::ServiceFull { .. } => KVB_ERR_SERVICE_FULL,
             Self::Export(error) => error.status(),
             Self::Import(error) => error.status(),
@@ -179,6 +180,7 @@ impl Told for MoveError {
             },
             Self::NotReady { instance } => Figures::NONE.at(instance),
             Self::Shorter { tokens, positions } => Figures::needed(positions).of(tokens),
+            Self::OtherTokens { block } => Figures::needed(block),
             Self::ServiceFull {
                 instance,
                 needed,

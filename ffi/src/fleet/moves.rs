@@ -57,10 +57,11 @@ unsafe fn moved<'a>(moving: *mut kvb_move) -> Result<&'a mut Move, Argument> {
 /// positions on either side until the move is finished, and both are charged: reports count its blocks as duplicated on both.
 ///
 /// Ownership: nothing that `request` and `terms` point to is kept; `*out` is the caller's, to be given to `kvb_move_destroy`.
-/// Threads: the fleet's. O(blocks); allocates. Errors, after which the source goes on as if nothing had been asked (but what had
+/// Threads: the fleet's. O(tokens); allocates. Errors, after which the source goes on as if nothing had been asked (but what had
 /// arrived for it counts):
 /// `KVB_ERR_NO_SUCH_INSTANCE`, `KVB_ERR_SAME_INSTANCE`, `KVB_ERR_OTHER_MODEL`, `KVB_ERR_NOT_READY`, `KVB_ERR_LENGTH_MISMATCH` (fewer tokens
-/// than positions), `KVB_ERR_SERVICE_FULL`; those of `kvb_seqs_export` and `kvb_seqs_import`. NULL: only `error`.
+/// than positions), `KVB_ERR_OTHER_TOKENS` (what is computed, as far as that is known, is of other tokens or has another extra key),
+/// `KVB_ERR_SERVICE_FULL`; those of `kvb_seqs_export` and `kvb_seqs_import`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_fleet_start_move(
     fleet: *mut kvb_fleet,

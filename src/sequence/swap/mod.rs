@@ -11,7 +11,6 @@
 //!      └──────────── abort ──────────┴──────────▶ the source goes on; the destination's blocks come back behind the copy
 //! ```
 
-mod content;
 mod copies;
 mod error;
 
@@ -138,7 +137,8 @@ impl Sequences {
         let request = request.swapping(state.positions, state.computed)?;
         let (namespace, terms) = (request.prompt.namespace, Terms::swapping(owner));
         let plan = self.plan_export(source, namespace, &terms)?;
-        self.check_content(source, &request)?;
+        let other = self.first_other(source, &request.prompt);
+        check_content(other.map_err(ExportError::from)?)?;
         let pairs = Copies::room(plan.blocks()).map_err(ExportError::from)?;
         let checked = to.check(&request);
         checked.map_err(|error| {
@@ -158,23 +158,6 @@ impl Sequences {
             export,
             stage: SwapStage::Open,
         })
-    }
-
-    /// Whether a request of a swap has the tokens and extra keys of what goes along, as far as they are known.
-    pub(crate) fn check_content(
-        &self,
-        source: Handle,
-        request: &Admit<'_>,
-    ) -> Result<(), SwapError> {
-        let (_, sequence) = self.registry.get(source).map_err(ExportError::from)?;
-        if request.prompt.matchable(self.pool.block_size()).is_err() {
-            // As many keys as there are blocks: the destination says that there are not.
-            return Ok(());
-        }
-        match sequence.first_other(self.core(), &request.prompt) {
-            Some(block) => Err(SwapError::OtherTokens { block }),
-            None => Ok(()),
-        }
     }
 
     /// A sequence has left by a swap: its blocks are given back, unless it has been released already.
@@ -331,6 +314,14 @@ pub(crate) fn source_is_gone(phase: Phase) -> SwapFinishError {
     match phase {
         Phase::Aborted => CommitError::from(MoveAborted).into(),
         _ => Stale.into(),
+    }
+}
+
+/// `other`: the first block that does not have the content that the request says.
+pub(crate) const fn check_content(other: Option<usize>) -> Result<(), SwapError> {
+    match other {
+        Some(block) => Err(SwapError::OtherTokens { block }),
+        None => Ok(()),
     }
 }
 

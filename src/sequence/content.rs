@@ -1,18 +1,37 @@
-//! Whether a swap names the content that goes along.
+//! Whether a request to go on elsewhere names the content that goes along.
 //!
-//! What is copied will be found under the tokens and extra keys of the swap's request: so they are compared with what the source knows of
-//! its computed positions, in its published blocks and in what it keeps of the others. Of positions that it was told nothing about, or of
-//! which it kept nothing as it does not publish, the caller's word counts.
+//! What is copied will be found under the tokens and extra keys of the request: so they are compared with what the source knows of its
+//! computed positions, in its published blocks and in what it keeps of the others. Of positions that it was told nothing about, or of which
+//! it kept nothing as it does not publish, the caller's word counts.
 
+use super::Sequences;
+use super::error::Stale;
+use super::handle::Handle;
+use super::sequence::Sequence;
 use crate::pool::Core;
 use crate::prefix::Prompt;
-use crate::sequence::sequence::Sequence;
 
-impl Sequence {
-    /// The first block of which other tokens are computed than the prompt has, or another extra key. The prompt has all positions.
+impl Sequences {
+    /// The first block of which other tokens are computed than a prompt has, or another extra key, as far as that is known. The prompt
+    /// has all positions.
     ///
     /// One look at each computed token. No allocation.
-    pub(super) fn first_other(&self, core: &Core, prompt: &Prompt<'_>) -> Option<usize> {
+    pub(crate) fn first_other(
+        &self,
+        handle: Handle,
+        prompt: &Prompt<'_>,
+    ) -> Result<Option<usize>, Stale> {
+        let (core, (_, sequence)) = (self.core(), self.registry.get(handle)?);
+        if prompt.matchable(core.block_size).is_err() {
+            // Not a key for each block: whoever is to take it says so.
+            return Ok(None);
+        }
+        Ok(sequence.first_other(core, prompt))
+    }
+}
+
+impl Sequence {
+    fn first_other(&self, core: &Core, prompt: &Prompt<'_>) -> Option<usize> {
         let mut published = 0..self.chain.published;
         let other = published.find(|&block| !self.has_published(core, block, prompt));
         other.or_else(|| self.first_other_kept(core.block_size, prompt))
