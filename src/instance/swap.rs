@@ -203,12 +203,9 @@ impl InstanceSwap {
 
     /// The source goes on, unless the destination has it, and what has not been launched will not be.
     fn call_off(&mut self) -> Result<(), NotOpen> {
+        // It may have been called off already: then it is on every shard by this.
         if let Err(error @ NotOpen::Committed) = self.export.abort() {
             return Err(error);
-        }
-        for export in self.export.shards() {
-            // It may have been called off already, on one shard by itself.
-            let _ = export.abort();
         }
         self.shards.iter_mut().for_each(Copies::call_off);
         Ok(())
