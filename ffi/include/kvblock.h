@@ -3961,7 +3961,7 @@ kvb_status kvb_swap_import(const kvb_swap *swap,
  * only grows. Of several the latest counts. All parts are launched before `kvb_swap_complete` is asked: it speaks for all blocks.
  *
  * Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_ALREADY_COPIED` (it was told that all
- * has passed: abort it), `KVB_ERR_OUT_OF_RANGE` (no such shard).
+ * has passed, and waits for nothing more: abort it when this fence has passed, too), `KVB_ERR_OUT_OF_RANGE` (no such shard).
  * NULL: only `error`.
  */
 kvb_status kvb_swap_copying(kvb_swap *swap,

@@ -186,7 +186,7 @@ pub unsafe extern "C" fn kvb_swap_import(
 /// only grows. Of several the latest counts. All parts are launched before `kvb_swap_complete` is asked: it speaks for all blocks.
 ///
 /// Threads: the swap's. O(1). Errors, after which nothing has changed: `KVB_ERR_SWAP_OVER`, `KVB_ERR_ALREADY_COPIED` (it was told that all
-/// has passed: abort it), `KVB_ERR_OUT_OF_RANGE` (no such shard).
+/// has passed, and waits for nothing more: abort it when this fence has passed, too), `KVB_ERR_OUT_OF_RANGE` (no such shard).
 /// NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_swap_copying(

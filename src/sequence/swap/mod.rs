@@ -231,8 +231,8 @@ impl Swap {
     /// timeline. All parts are launched before [`complete`](Self::complete) is asked: it speaks for all blocks.
     ///
     /// # Errors
-    /// [`SwapCopyError::Over`]; [`SwapCopyError::AlreadyCopied`]: it was told that all has passed, [abort](Self::abort) it. Nothing is
-    /// changed.
+    /// [`SwapCopyError::Over`]; [`SwapCopyError::AlreadyCopied`]: it was told that all has passed, and waits for nothing more:
+    /// [abort](Self::abort) it when this fence has passed, too. Nothing is changed.
     pub fn copying(&mut self, fence: Fence) -> Result<(), SwapCopyError> {
         self.stage.check_open()?;
         Ok(self.copies.copying(fence)?)
