@@ -23,6 +23,20 @@ extern "C" fn standin_set_total_memory(bytes: usize) {
     with_world(|world| world.memory.set_total(bytes));
 }
 
+/// From now on memory of at least so many bytes is sparse: zero at first, and only pages that are written cost anything.
+/// Which pages are written is remembered from now on, of all memory.
+#[unsafe(no_mangle)]
+extern "C" fn standin_set_sparse_from(bytes: usize) {
+    with_world(|world| world.memory.set_sparse_from(bytes));
+}
+
+/// The page (of 4096 bytes) of an address, or the first behind it, that copies, kernels or `standin_poke` have written to;
+/// 0 for none.
+#[unsafe(no_mangle)]
+extern "C" fn standin_next_written(address: u64) -> u64 {
+    with_world(|world| world.memory.next_written(address).unwrap_or(0))
+}
+
 /// Instructions after which a launch ends with `CUDA_ERROR_LAUNCH_TIMEOUT` (2^30 after a reset).
 #[unsafe(no_mangle)]
 extern "C" fn standin_set_instruction_limit(instructions: u64) {
@@ -156,6 +170,7 @@ unsafe extern "C" fn standin_poke(address: u64, from: *const u8, bytes: usize) -
         Ok(place) => {
             // SAFETY: the region has the bytes, and so has the caller's buffer.
             unsafe { core::ptr::copy_nonoverlapping(from, place, bytes) };
+            world.memory.note_written(address, address + bytes as u64);
             SUCCESS
         }
         Err(_) => INVALID_VALUE,

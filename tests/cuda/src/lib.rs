@@ -8,9 +8,10 @@
 //! What runs on it shows logic, indexing, order by events and error paths. It does not show what a real driver, its
 //! assembler or a GPU does, nor any speed.
 //!
-//! From below: [`error`], [`random`], [`findings`], [`calls`]; memory ([`mark`], [`region`], [`memory`]) and order
-//! ([`order`]); [`ptx`]; work and its queues ([`work`], [`stream`], [`event`], [`capture`], [`graph`], [`module`],
-//! [`schedule`]); [`world`], which has them all; on top the functions of the driver ([`api`]) and of tests ([`control`]).
+//! From below: [`error`], [`random`], [`findings`], [`calls`]; memory ([`mark`], [`pages`], [`region`],
+//! [`memory`]) and order ([`order`]); [`ptx`]; work and its queues ([`work`], [`stream`], [`event`], [`capture`],
+//! [`graph`], [`module`], [`schedule`]); [`world`], which has them all; on top the functions of the driver ([`api`]) and of
+//! tests ([`control`]).
 
 #![allow(non_snake_case, reason = "the driver's functions keep their names")]
 
@@ -24,6 +25,7 @@ mod mark;
 mod memory;
 mod module;
 mod order;
+mod pages;
 mod ptx;
 mod random;
 mod region;

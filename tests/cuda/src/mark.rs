@@ -77,10 +77,22 @@ impl fmt::Display for Mark {
     }
 }
 
-/// Marks of a range of memory, made page by page.
+/// Marks of a range of memory, made page by page. Pages are in groups, so that the list is short where memory is large.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    pages: Vec<Option<Box<Page>>>,
+    groups: Vec<Option<Box<Group>>>,
+}
+
+/// The pages of 256 KiB.
+#[derive(Debug)]
+struct Group([Option<Box<Page>>; Group::PAGES]);
+
+impl Group {
+    const PAGES: usize = 256;
+
+    fn new() -> Box<Self> {
+        Box::new(Self([const { None }; Self::PAGES]))
+    }
 }
 
 impl Marks {
@@ -94,11 +106,13 @@ impl Marks {
         write: bool,
     ) -> (Option<Mark>, Option<usize>) {
         let number = offset / Page::BYTES;
-        if self.pages.len() <= number {
-            self.pages.resize_with(number + 1, || None);
+        let group = number / Group::PAGES;
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, || None);
         }
+        let group = self.groups[group].get_or_insert_with(Group::new);
         let mut new = None;
-        let page = self.pages[number].get_or_insert_with(|| {
+        let page = group.0[number % Group::PAGES].get_or_insert_with(|| {
             new = Some(number);
             Page::new()
         });
@@ -113,7 +127,9 @@ impl Marks {
         reads: &mut Vec<(u64, u64)>,
         writes: &mut Vec<(u64, u64)>,
     ) {
-        if let Some(page) = self.pages.get_mut(number).and_then(Option::take) {
+        let group = self.groups.get_mut(number / Group::PAGES);
+        let group = group.and_then(Option::as_mut);
+        if let Some(page) = group.and_then(|group| group.0[number % Group::PAGES].take()) {
             let base = base + (number * Page::BYTES) as u64;
             collect(&page.read, base, reads);
             collect(&page.written, base, writes);

@@ -2,6 +2,11 @@
 //!
 //! Device addresses are made up and never given out twice, so that no use after free goes unseen; fresh memory is noise.
 //! Freed regions stay as tombstones until the next reset, freed pinned memory even with its bytes.
+//!
+//! Where a test asks for it, large memory is sparse: zero, and only pages that are written cost anything. Which ones are is
+//! remembered then, of all memory.
+
+use std::collections::BTreeSet;
 
 use crate::error::{
     Code, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, ILLEGAL_ADDRESS,
@@ -27,6 +32,15 @@ pub(crate) struct Memory {
     next_base: u64,
     next_id: u64,
     noise: Random,
+    sparse: Option<Sparse>,
+}
+
+#[derive(Debug)]
+struct Sparse {
+    /// Bytes from which on an allocation is sparse.
+    from: usize,
+    /// Numbers of the pages that something was written to.
+    written: BTreeSet<u64>,
 }
 
 /// A region, for one look-up after another.
@@ -69,7 +83,33 @@ impl Memory {
             next_base: DEVICE_BASE,
             next_id: 1,
             noise: Random::new(seed ^ 0x6e6f_6973_6500),
+            sparse: None,
         }
+    }
+
+    pub(crate) fn set_sparse_from(&mut self, from: usize) {
+        let written = BTreeSet::new();
+        self.sparse = Some(Sparse { from, written });
+    }
+
+    fn is_sparse(&self, bytes: usize) -> bool {
+        self.sparse
+            .as_ref()
+            .is_some_and(|sparse| bytes >= sparse.from)
+    }
+
+    /// Something was written here.
+    pub(crate) fn note_written(&mut self, start: u64, end: u64) {
+        if let Some(sparse) = &mut self.sparse {
+            sparse.written.extend(start / PAGE..end.div_ceil(PAGE));
+        }
+    }
+
+    /// The page of an address, or the first behind it, that something was written to.
+    pub(crate) fn next_written(&self, address: u64) -> Option<u64> {
+        let first = address / PAGE;
+        let written = self.sparse.as_ref().map(|sparse| &sparse.written);
+        written?.range(first..).next().map(|page| page * PAGE)
     }
 
     pub(crate) fn set_total(&mut self, total: usize) {
@@ -99,8 +139,8 @@ impl Memory {
         }
         // As coarsely aligned as the driver's (256 bytes), sometimes no coarser; a gap before the next one.
         let base = self.next_base + 256 * self.noise.below(64) as u64;
-        let id = self.id();
-        let mut region = Region::device(base, bytes, id).ok_or(OUT_OF_MEMORY)?;
+        let (id, sparse) = (self.id(), self.is_sparse(bytes));
+        let mut region = Region::device(base, bytes, id, sparse).ok_or(OUT_OF_MEMORY)?;
         fill(&mut region, &mut self.noise);
         self.next_base = (region.end() + (1 << 20)).next_multiple_of(256);
         self.used += bytes;
@@ -125,8 +165,8 @@ impl Memory {
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
-        let id = self.id();
-        let mut region = Region::pinned(bytes, id).ok_or(OUT_OF_MEMORY)?;
+        let (id, sparse) = (self.id(), self.is_sparse(bytes));
+        let mut region = Region::pinned(bytes, id, sparse).ok_or(OUT_OF_MEMORY)?;
         fill(&mut region, &mut self.noise);
         let base = region.base;
         self.host.push(region);
@@ -345,7 +385,11 @@ impl Memory {
     }
 }
 
+/// Noise, or zero in sparse memory.
 fn fill(region: &mut Region, noise: &mut Random) {
+    if let Some(pages) = region.pages() {
+        return pages.forget();
+    }
     let start = region.pointer(region.base);
     // SAFETY: a region that owns its memory has `bytes` bytes at its pointer, and nothing else refers to fresh or freed memory.
     noise.fill(unsafe { core::slice::from_raw_parts_mut(start, region.bytes) });

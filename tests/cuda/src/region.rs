@@ -3,6 +3,7 @@
 use std::alloc::{Layout, alloc, dealloc};
 
 use crate::mark::Marks;
+use crate::pages::Pages;
 
 /// What a region is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +27,22 @@ pub(crate) struct Region {
     pub(crate) id: u64,
     /// Where the bytes lie in this process; 0 when they have been given back.
     place: usize,
-    owned: Option<Layout>,
+    owned: Option<Owned>,
     pub(crate) marks: Marks,
+}
+
+/// How a region's own memory was had.
+#[derive(Debug)]
+enum Owned {
+    Allocated(Layout),
+    /// Sparse: pages that are zero until they are written.
+    Pages(Pages),
 }
 
 impl Region {
     /// Memory of its own at a place that nobody outside knows; `None` when the machine has no more.
-    pub(crate) fn device(base: u64, bytes: usize, id: u64) -> Option<Self> {
-        let (place, layout) = reserve(bytes)?;
+    pub(crate) fn device(base: u64, bytes: usize, id: u64, sparse: bool) -> Option<Self> {
+        let (place, owned) = reserve(bytes, sparse)?;
         Some(Self {
             base,
             bytes,
@@ -41,14 +50,14 @@ impl Region {
             live: true,
             id,
             place,
-            owned: Some(layout),
+            owned: Some(owned),
             marks: Marks::default(),
         })
     }
 
     /// Host memory: its address is where it lies.
-    pub(crate) fn pinned(bytes: usize, id: u64) -> Option<Self> {
-        let (place, layout) = reserve(bytes)?;
+    pub(crate) fn pinned(bytes: usize, id: u64, sparse: bool) -> Option<Self> {
+        let (place, owned) = reserve(bytes, sparse)?;
         Some(Self {
             base: place as u64,
             bytes,
@@ -56,7 +65,7 @@ impl Region {
             live: true,
             id,
             place,
-            owned: Some(layout),
+            owned: Some(owned),
             marks: Marks::default(),
         })
     }
@@ -92,9 +101,17 @@ impl Region {
         (self.place + (address - self.base) as usize) as *mut u8
     }
 
+    /// The pages of a sparse region.
+    pub(crate) fn pages(&self) -> Option<&Pages> {
+        match &self.owned {
+            Some(Owned::Pages(pages)) => Some(pages),
+            _ => None,
+        }
+    }
+
     /// Gives the bytes back; the region stays as a tombstone.
     pub(crate) fn give_back(&mut self) {
-        if let Some(layout) = self.owned.take() {
+        if let Some(Owned::Allocated(layout)) = self.owned.take() {
             // SAFETY: `place` was allocated with this layout, and the layout was taken: this happens once.
             unsafe { dealloc(self.place as *mut u8, layout) };
         }
@@ -109,9 +126,13 @@ impl Drop for Region {
     }
 }
 
-fn reserve(bytes: usize) -> Option<(usize, Layout)> {
+fn reserve(bytes: usize, sparse: bool) -> Option<(usize, Owned)> {
+    if sparse {
+        let pages = Pages::new(bytes)?;
+        return Some((pages.place(), Owned::Pages(pages)));
+    }
     let layout = Layout::from_size_align(bytes.max(1), 4096).ok()?;
     // SAFETY: the layout is not of size 0.
     let place = unsafe { alloc(layout) };
-    (!place.is_null()).then_some((place as usize, layout))
+    (!place.is_null()).then_some((place as usize, Owned::Allocated(layout)))
 }

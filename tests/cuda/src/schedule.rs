@@ -118,6 +118,9 @@ impl World {
         };
         self.ticks += 1 + (bytes_of(&reads) + bytes_of(&writes)) / 64;
         self.streams.lanes[lane].done = op.time;
+        for &(start, end) in &writes {
+            self.memory.note_written(start, end);
+        }
         if let Err(fault) = done {
             return Err(self.break_down(&label, fault));
         }

@@ -76,6 +76,37 @@ fn fresh_memory_is_noise_that_depends_on_the_seed_alone() {
 }
 
 #[test]
+fn sparse_memory_is_zero_and_remembers_what_is_written() {
+    const GIB: u64 = 1 << 30;
+    let driver = Driver::new(1);
+    driver.stand_in.set_total_memory(1 << 40);
+    driver.stand_in.set_sparse_from(1 << 20);
+    let (large, small) = (driver.allocate(64 << 30).unwrap(), driver.allocate(4096));
+    let stream = driver.stream();
+    let far = (large + 40 * GIB).next_multiple_of(4096);
+    driver.stand_in.poke(far - 1, &[7, 8]);
+    driver.fill(far + 8192, 9, 1, stream).unwrap();
+    driver.copy(large, far - 1, 2, stream).unwrap();
+    driver.synchronize(stream).unwrap();
+    assert_eq!(driver.stand_in.peek(large, 4), [7, 8, 0, 0]);
+    let page = large - large % 4096;
+    let written = driver.stand_in.written(large..large + 64 * GIB);
+    assert_eq!(written, [page, far - 4096, far, far + 8192]);
+    assert_eq!(driver.stand_in.written(far + 1..far + 8192), [far]);
+    let noise = driver.stand_in.peek(small.unwrap(), 64);
+    assert_ne!(noise, [0; 64], "not so large");
+    let pinned = driver.pinned(64 << 30);
+    let to = pinned.wrapping_add(50 << 30);
+    driver.copy_out(to, far, 1, stream).unwrap();
+    driver.synchronize(stream).unwrap();
+    // SAFETY: within the memory, which nothing else touches.
+    assert_eq!(unsafe { to.read() }, 8);
+    driver.free_pinned(pinned).unwrap();
+    driver.free(large).unwrap();
+    driver.stand_in.assert_clean();
+}
+
+#[test]
 fn memory_is_bounded_and_counted() {
     let driver = Driver::new(1);
     driver.stand_in.set_total_memory(10_000);

@@ -4,6 +4,7 @@
 //! before the first call of cudarc. There is one device for the process, so one test at a time uses it.
 
 use core::ffi::{c_char, c_int};
+use core::ops::Range;
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -97,6 +98,23 @@ impl StandIn {
         // SAFETY: the function's type.
         let set = unsafe { self.find::<extern "C" fn(usize)>("standin_set_total_memory") };
         set(bytes);
+    }
+
+    /// Memory of at least so many bytes is sparse from now on, and what is written is remembered.
+    pub fn set_sparse_from(&self, bytes: usize) {
+        // SAFETY: the function's type.
+        let set = unsafe { self.find::<extern "C" fn(usize)>("standin_set_sparse_from") };
+        set(bytes);
+    }
+
+    /// The pages of these addresses that something was written to.
+    pub fn written(&self, addresses: Range<u64>) -> Vec<u64> {
+        // SAFETY: the function's type.
+        let next = unsafe { self.find::<extern "C" fn(u64) -> u64>("standin_next_written") };
+        let after = |page: &u64| Some(next(page + 4096));
+        core::iter::successors(Some(next(addresses.start)), after)
+            .take_while(|&page| page != 0 && page < addresses.end)
+            .collect()
     }
 
     pub fn set_instruction_limit(&self, instructions: u64) {
