@@ -133,7 +133,7 @@ fn addressed(copy: &Copy, source: u64, destination: u64) -> Vec<u64> {
     let mut table = copy.table.clone();
     for row in &mut table {
         for (index, base) in BASES.into_iter().zip([source, destination]) {
-            row[index] += base;
+            row[index] = row[index].wrapping_add(base);
         }
     }
     table.concat()

@@ -3,8 +3,12 @@
 //! The plain copy shares nothing with the kernels but the meaning: it goes through parts, positions and heads one by one
 //! and computes each place from the whole tensor of a side.
 
+use Placing::Apart;
+
 /// Bytes of a plane that one unit of work moves.
 pub const CHUNK: u64 = 16384;
+
+const GIB: u64 = 1 << 30;
 
 /// A pair of blocks: source and destination.
 pub type Pair = (u32, u32);
@@ -104,6 +108,9 @@ pub struct Copy {
 
 /// Index in a row of the table of the source's and the destination's base.
 pub const BASES: [usize; 2] = [0, 2];
+/// And of a plane's bytes and of its first chunk, where blocks are copied.
+const BYTES: usize = 4;
+const FIRST: usize = 5;
 
 impl Copy {
     /// Block for block.
@@ -180,6 +187,69 @@ impl Copy {
             source,
             destination,
             runs,
+        }
+    }
+
+    /// The first chunk of a plane that has 4 GiB and a word of each block. The other chunks are left out.
+    pub fn first_of_many(width: u64) -> Self {
+        let mut copy = Self::blocks(&[CHUNK + width], (Apart, 2, width), (Apart, 2, 0));
+        copy.table[0][BYTES] = GIB * 4 + width;
+        copy.chunks = 1;
+        copy.runs[0].0.2 = CHUNK;
+        copy
+    }
+
+    /// The last chunk, which is not a whole one, of a plane that has 4 GiB and some of each block. Those before it are left
+    /// out: the kernel counts chunks from `first` on, and looks for none before it where there is one plane.
+    pub fn last_of_many(width: u64) -> Self {
+        let mut copy = Self::blocks(&[300 * width], (Apart, 2, width), (Apart, 2, 0));
+        let row = &mut copy.table[0];
+        row[BYTES] += GIB * 4;
+        row[FIRST] = (GIB * 4 / CHUNK).wrapping_neg();
+        for base in BASES {
+            row[base] = row[base].wrapping_sub(GIB * 4);
+        }
+        copy
+    }
+
+    /// The first chunk of the third part of blocks whose parts have 2^30 words each, NHD to HND. Those before it are left out
+    /// in the same way, and those behind it.
+    pub fn third_part(width: u64) -> Self {
+        const POSITIONS: u64 = 1 << 22;
+        const HEADS: u64 = 4;
+        let head_bytes = 64 * width;
+        let part = POSITIONS * HEADS * head_bytes;
+        let rows = CHUNK / head_bytes;
+        // What the chunk touches on each side.
+        let source = Side::new(Apart, 2, width, &[rows * HEADS * head_bytes]);
+        let destination = Side::new(Apart, 2, 0, &[CHUNK]);
+        let ((from, from_stride), (to, to_stride)) = (source.planes[0], destination.planes[0]);
+        let packed = |low: u64, high: u64| low | high << 32;
+        let third = 2 * part;
+        let row = [
+            [from.wrapping_sub(third), from_stride],
+            [to.wrapping_sub(third), to_stride],
+            [(third / CHUNK).wrapping_neg(), packed(3, POSITIONS)],
+            [packed(HEADS, head_bytes), part],
+            [HEADS * head_bytes, head_bytes],
+            [part, head_bytes],
+        ];
+        let mut row = row.concat();
+        row.push(POSITIONS * head_bytes);
+        let run = |at: u64| {
+            let out = from + at * HEADS * head_bytes;
+            (
+                (out, to + at * head_bytes, head_bytes),
+                from_stride,
+                to_stride,
+            )
+        };
+        Self {
+            table: vec![row],
+            chunks: 1,
+            source,
+            destination,
+            runs: (0..rows).map(run).collect(),
         }
     }
 

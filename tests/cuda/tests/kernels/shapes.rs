@@ -186,6 +186,18 @@ fn copies(width: u64) -> Vec<Shape> {
             &[1, 2],
         ),
         shape(
+            "the first chunk of 4 GiB",
+            Copy::first_of_many(width),
+            &[(0, 1), (1, 0)],
+            &[1, 3],
+        ),
+        shape(
+            "a chunk behind 4 GiB",
+            Copy::last_of_many(width),
+            &[(1, 0), (0, 1)],
+            &[1, 3],
+        ),
+        shape(
             "no planes",
             Copy::blocks(&[], (Apart, 3, 16), (Apart, 3, 16)),
             &[(0, 1), (1, 0)],
@@ -333,6 +345,12 @@ fn permutations(width: u64) -> Vec<Shape> {
         ),
         many(5),
         many(3),
+        shape(
+            "a chunk behind 2^31 words",
+            Copy::third_part(width),
+            &[(1, 0), (0, 1)],
+            &[1, 3],
+        ),
         slice(
             "one head of one",
             [tile(nhd, 1, 37, 1, 41), tile(hnd, 1, 37, 1, 41)],
