@@ -7,13 +7,15 @@ use core::ptr::null_mut;
 
 use super::buffer::give_back;
 use super::device::{CudaDevice, Current};
-use super::driver::{DevicePtr, Raw, call};
+use super::driver::{Code, DevicePtr, Raw, call};
 use super::error::CudaError;
 use super::event::Event;
 use super::leftovers::Leftover;
 
 /// `CU_STREAM_NON_BLOCKING`: it does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: it is the legacy default stream, and a stream that does wait for it is captured.
+const IMPLICIT: Code = 906;
 /// `CU_STREAM_PER_THREAD`: on each thread it means another stream.
 const PER_THREAD: usize = 2;
 
@@ -49,8 +51,8 @@ impl CudaStream {
         Ok(Self::with(device, stream, true))
     }
 
-    /// A stream of the caller's: a `CUstream`, such as cudarc's `CudaStream::cu_stream` gives. Null is the legacy default stream.
-    /// `CU_STREAM_PER_THREAD` is refused wherever the stream is used.
+    /// A stream of the caller's: a `CUstream`, such as cudarc's `CudaStream::cu_stream` gives. Null is the legacy default stream, which the
+    /// driver refuses while a stream that waits for it is captured. `CU_STREAM_PER_THREAD` is refused wherever the stream is used.
     ///
     /// # Safety
     /// It is a stream of the device's context, and stays one while this handle, or anything made from it, is used.
@@ -137,9 +139,13 @@ impl CudaStream {
     }
 
     /// The same in `Drop`, where nobody is there to be told: a failure of the call says nothing about a second one, and what then cannot
-    /// be known is taken for no capture.
+    /// be known is taken for no capture. A legacy default stream that cannot be waited for without breaking a capture off counts as
+    /// captured.
     pub(super) fn is_surely_capturing(&self, current: &Current<'_>) -> bool {
-        let capturing = || self.is_capturing(current);
+        let capturing = || match self.is_capturing(current) {
+            Err(CudaError::Driver { code: IMPLICIT, .. }) => Ok(true),
+            other => other,
+        };
         capturing().or_else(|_| capturing()) == Ok(true)
     }
 

@@ -5,9 +5,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{
-    CAPTURED_EVENT, Code, ILLEGAL_STATE, INVALID_VALUE, Outcome, STREAM_CAPTURE_INVALIDATED,
-    STREAM_CAPTURE_ISOLATION, STREAM_CAPTURE_MERGE, STREAM_CAPTURE_UNJOINED,
-    STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED, STREAM_CAPTURE_WRONG_THREAD,
+    CAPTURED_EVENT, Code, ILLEGAL_STATE, INVALID_VALUE, Outcome, STREAM_CAPTURE_IMPLICIT,
+    STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_ISOLATION, STREAM_CAPTURE_MERGE,
+    STREAM_CAPTURE_UNJOINED, STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED,
+    STREAM_CAPTURE_WRONG_THREAD,
 };
 use crate::event::Recorded;
 use crate::graph::{Graph, Node};
@@ -134,9 +135,13 @@ impl World {
         Ok(Graph::new(capture.nodes))
     }
 
-    /// 0: not capturing, 1: capturing, 2: capturing, and the capture has failed.
+    /// 0: not capturing, 1: capturing, 2: capturing, and the capture has failed. Of the legacy default stream it cannot be
+    /// said while a blocking stream is captured, which goes on.
     pub(crate) fn capture_status(&self, stream: usize) -> Outcome<u32> {
         let lane = self.streams.lane(stream)?;
+        if lane == LEGACY && !self.captures_of_blocking().is_empty() {
+            return Err(STREAM_CAPTURE_IMPLICIT);
+        }
         let Some(id) = self.streams.lanes[lane].capture else {
             return Ok(0);
         };

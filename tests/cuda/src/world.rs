@@ -260,17 +260,21 @@ impl World {
         Ok(())
     }
 
-    /// The legacy default stream may not be used while a blocking stream is captured.
+    /// The captures that have a blocking stream.
+    pub(crate) fn captures_of_blocking(&self) -> Vec<usize> {
+        let lanes = self.streams.lanes.iter();
+        lanes
+            .filter(|lane| lane.blocking)
+            .filter_map(|lane| lane.capture)
+            .collect()
+    }
+
+    /// The legacy default stream may not be used, asked or waited for while a blocking stream is captured.
     pub(crate) fn check_legacy(&mut self, lane: usize) -> Outcome {
         if lane != LEGACY {
             return Ok(());
         }
-        let lanes = &self.streams.lanes;
-        let captured: Vec<usize> = lanes
-            .iter()
-            .filter(|lane| lane.blocking)
-            .filter_map(|lane| lane.capture)
-            .collect();
+        let captured = self.captures_of_blocking();
         for capture in &captured {
             self.invalidate(*capture);
         }

@@ -103,6 +103,56 @@ fn a_mover_dropped_in_a_capture_of_its_stream_waits_for_its_copies_and_not_for_t
 }
 
 #[test]
+fn a_mover_on_the_legacy_default_stream_does_not_break_off_the_capture_of_a_blocking_stream() {
+    for before in ["made", "prepared", "copied", "swapped"] {
+        for seed in 0..50 {
+            let driver = Driver::new(seed);
+            let mut rig = Rig::new(&driver, &config());
+            // SAFETY: null is the legacy default stream, which every context has.
+            let stream = unsafe { CudaStream::from_raw(&rig.device, core::ptr::null_mut()) };
+            let mut mover = CudaMover::new(&stream, &mut rig.fences, &config()).expect("a mover");
+            mover.add_device(&rig.near).expect("known");
+            mover.add_host(&rig.host).expect("known");
+            mover.follow(rig.mover.own_timeline()).expect("one table");
+            let route = rig.route(NEAR, NEAR);
+            let list = PairList::new(&mut mover, &route, 4).expect("a list");
+            let plan = match before {
+                "swapped" => rig.plan(NEAR, HOST, &[(1, 5)]),
+                _ => rig.plan(NEAR, NEAR, &[(1, 5)]),
+            };
+            match before {
+                "prepared" => mover.prepare(plan.route()).expect("a route"),
+                "copied" | "swapped" => _ = mover.copy(&plan, &mut rig.fences).expect("a copy"),
+                _ => {}
+            }
+            let captured = driver.blocking_stream();
+            driver.begin_capture(captured, GLOBAL).expect("begun");
+            // The driver says of the stream neither that it is captured nor that it is not.
+            let unknown = CudaError::Driver {
+                call: "cuStreamIsCapturing",
+                code: 906,
+            };
+            let refused = Err(unknown);
+            assert_eq!(mover.copy(&plan, &mut rig.fences).map(drop), refused);
+            assert_eq!(list.check(&mover), refused);
+            assert_eq!(stream.synchronize(), refused);
+            mover.completed().expect("alive");
+            // It may fail otherwise, too.
+            driver.stand_in.fail("cuStreamIsCapturing", 1 + seed % 4, 1);
+            drop((list, mover));
+            driver.stand_in.forget_failures();
+            assert_eq!(driver.capture_status(captured), 1, "{before}, seed {seed}");
+            rig.device.check_alive().expect("nothing was unknown");
+            let graph = driver.end_capture(captured).expect("not broken");
+            driver.destroy_graph(graph).expect("destroyed");
+            driver.destroy_stream(captured).expect("destroyed");
+            drop(rig);
+            driver.stand_in.assert_clean();
+        }
+    }
+}
+
+#[test]
 fn nothing_breaks_off_a_capture_that_another_thread_has_begun() {
     let driver = Driver::new(3);
     let captured = driver.stream();

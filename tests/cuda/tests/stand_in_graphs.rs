@@ -312,4 +312,9 @@ fn the_legacy_default_stream_is_not_used_while_a_blocking_stream_is_captured() {
     driver.begin_capture(blocking, GLOBAL).unwrap();
     assert_eq!(driver.fill(memory, 1, 4, 0), Err(IMPLICIT));
     assert_eq!(driver.end_capture(blocking), Err(INVALIDATED));
+    for touch in [Driver::synchronize, Driver::query] {
+        driver.begin_capture(blocking, RELAXED).unwrap();
+        assert_eq!(touch(&driver, 0), Err(IMPLICIT));
+        assert_eq!(driver.end_capture(blocking), Err(INVALIDATED));
+    }
 }

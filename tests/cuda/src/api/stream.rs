@@ -72,6 +72,7 @@ extern "C" fn cuStreamSynchronize(stream: usize) -> c_int {
         let lane = world.streams.lane(stream)?;
         world.check_not_capturing(lane)?;
         world.check_uncaptured()?;
+        world.check_legacy(lane)?;
         world.synchronize_lane(lane)
     })
 }
@@ -82,6 +83,7 @@ extern "C" fn cuStreamQuery(stream: usize) -> c_int {
         let lane = world.streams.lane(stream)?;
         world.check_not_capturing(lane)?;
         world.check_uncaptured()?;
+        world.check_legacy(lane)?;
         let end = world.streams.end_of(lane);
         if !world.streams.is_done(end) {
             world.run_some()?;
