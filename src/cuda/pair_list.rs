@@ -23,7 +23,9 @@ const HEAD: usize = 8;
 /// A graph that has it must not be launched any more once it or its mover is dropped, which waits for what is under way.
 ///
 /// A graph waits for nothing by itself. Whoever launches it sees to it that its stream waits for what a
-/// [`FenceTable`](crate::FenceTable) says, and [tells](crate::FenceTable::record) the table of the fence that is marked behind it.
+/// [`FenceTable`](crate::FenceTable) says, and [tells](crate::FenceTable::record) the table of the fence that is marked behind it. If
+/// that is not the mover's stream, then the mover's has to wait for it before the fence is [marked](Self::mark): else the list
+/// could be [set](Self::set) while it is read.
 #[derive(Debug)]
 pub struct PairList {
     route: CopyRoute,
@@ -42,6 +44,8 @@ impl PairList {
     /// # Errors
     /// [`CudaError::Config`], [`CudaError::Capturing`], [`CudaError::NoSuchRoute`] for a route from or to the host, and what
     /// [`prepare`](CudaMover::prepare) answers.
+    ///
+    /// Blocks until the mover's stream is done, so that what a graph needs is on the device, whichever stream it is launched in.
     pub fn new(
         mover: &mut CudaMover,
         route: &CopyRoute,
@@ -84,6 +88,8 @@ impl PairList {
                 .cast::<u8>()
                 .write_bytes(0, list.host.bytes())
         };
+        // The route's tables are before it in the stream.
+        list.report.cleared.wait(&current)?;
         Ok(list)
     }
 

@@ -120,6 +120,22 @@ fn each_replay_copies_what_was_set_before_it() {
 }
 
 #[test]
+fn a_graph_goes_into_any_stream_as_soon_as_it_is_captured() {
+    with_rigs(|rig| {
+        let (mut list, executable) = captured(rig, 0);
+        set(rig, &mut list, &[(1, 9), (2, 10)]);
+        let other = rig.driver.stream();
+        rig.driver
+            .launch_graph(executable, other)
+            .expect("a launch");
+        rig.driver.synchronize(other).expect("alive");
+        assert!(rig.near_is(9, tag(1)) && rig.near_is(10, tag(2)));
+        rig.driver.destroy_executable(executable).expect("a graph");
+        rig.driver.destroy_stream(other).expect("a stream");
+    });
+}
+
+#[test]
 fn what_does_not_belong_into_a_graph_is_refused_and_the_capture_goes_on() {
     with_rigs(|rig| {
         let (route, out) = (rig.route(NEAR, NEAR), rig.route(NEAR, HOST));
