@@ -1,5 +1,7 @@
 //! What kernels tell of lists that they could not copy.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::buffer::{DeviceBuffer, PinnedBuffer};
 use super::device::Current;
 use super::driver::DevicePtr;
@@ -14,9 +16,17 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Report {
     device: DeviceBuffer,
-    host: PinnedBuffer,
+    /// Where the words are read, by one thread at a time.
+    host: Mutex<Host>,
     /// It was empty.
     pub(super) cleared: Event,
+}
+
+#[derive(Debug)]
+struct Host {
+    buffer: PinnedBuffer,
+    /// What was read and has not been told.
+    found: [u32; 2],
 }
 
 impl Report {
@@ -24,7 +34,10 @@ impl Report {
     pub(super) fn new(current: &Current<'_>, stream: &CudaStream) -> Result<Self, CudaError> {
         let report = Self {
             device: DeviceBuffer::new(current, 8)?,
-            host: PinnedBuffer::new(current, 8)?,
+            host: Mutex::new(Host {
+                buffer: PinnedBuffer::new(current, 8)?,
+                found: [NONE, 0],
+            }),
             cleared: Event::new(current)?,
         };
         match report.clear(current, stream) {
@@ -45,20 +58,26 @@ impl Report {
         self.cleared.record(current, stream)
     }
 
-    /// What was told up to here, and begins anew: the first bad pair, and a count that was too large. Blocks until the stream is done.
+    /// What kernels told up to here, and begins anew: the first bad pair, and a count that was too large. Blocks until the stream is done.
     pub(super) fn take(
         &self,
         current: &Current<'_>,
         stream: &CudaStream,
     ) -> Result<(Option<u32>, Option<u32>), CudaError> {
-        let place = self.host.address();
+        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = host.buffer.address();
         // SAFETY: both have 8 bytes, and stay: it is waited for below.
         let sent = unsafe { stream.copy_to_host(current, place.as_ptr(), self.address(), 8) };
         let cleared = sent.and_then(|()| self.clear(current, stream));
         stream.finish_surely(current)?;
+        if sent.is_ok() {
+            // SAFETY: the copy into it is done, and there is no other: the lock is held.
+            let [pair, count] = unsafe { place.cast::<[u32; 2]>().read() };
+            // Half of it may be cleared, so it is told by the next call that succeeds.
+            host.found = [host.found[0].min(pair), host.found[1].max(count)];
+        }
         cleared?;
-        // SAFETY: the copy into it is done, and there is no other.
-        let [pair, count] = unsafe { place.cast::<[u32; 2]>().read() };
+        let [pair, count] = core::mem::replace(&mut host.found, [NONE, 0]);
         Ok((
             (pair != NONE).then_some(pair),
             (count != 0).then_some(count),

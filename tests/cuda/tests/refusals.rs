@@ -295,6 +295,62 @@ fn a_list_that_a_kernel_writes_is_copied_and_what_is_wrong_with_it_told() {
     driver.stand_in.assert_clean();
 }
 
+#[test]
+fn what_is_wrong_with_a_list_is_told_by_the_next_check_if_one_fails() {
+    for (call, nth) in [
+        ("cuMemcpyDtoHAsync_v2", 1),
+        ("cuMemsetD32Async", 1),
+        ("cuMemsetD32Async", 2),
+        ("cuEventRecord", 1),
+        ("cuStreamSynchronize", 1),
+    ] {
+        let driver = Driver::new(1);
+        let mut rig = Rig::new(&driver, &config());
+        let route = rig.route(NEAR, NEAR);
+        let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+        let bytes: Vec<u8> = [2_u32, 0, 1, 5, 99, 6].map(u32::to_le_bytes).concat();
+        driver.stand_in.poke(list.device_address(), &bytes);
+        list.enqueue_copies(&rig.mover).expect("put");
+        driver.stand_in.fail(call, nth, 1);
+        let first = list.check(&rig.mover);
+        let bad = Err(CudaError::BadPair { pair: 1 });
+        if call == "cuStreamSynchronize" {
+            assert_eq!(first, bad, "it is waited for a second time");
+        } else {
+            let failed = CudaError::Driver { call, code: 1 };
+            assert_eq!(first, Err(failed), "{nth} of {call}");
+            assert_eq!(list.check(&rig.mover), bad, "{nth} of {call}");
+        }
+        assert_eq!(list.check(&rig.mover), Ok(()), "told once");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_list_is_told_to_one_of_several_threads() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    let route = rig.route(NEAR, NEAR);
+    let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+    let place = list.device_address();
+    let bytes: Vec<u8> = [1_u32, 0, 99, 6].map(u32::to_le_bytes).concat();
+    driver.stand_in.poke(place, &bytes);
+    for round in 0..300 {
+        list.enqueue_copies(&rig.mover).expect("put");
+        let (list, mover) = (&list, &rig.mover);
+        let all = std::sync::Barrier::new(3);
+        let check = || {
+            all.wait();
+            list.check(mover)
+        };
+        let answers = std::thread::scope(|scope| {
+            let threads = [(); 3].map(|()| scope.spawn(check));
+            threads.map(|thread| thread.join().expect("no panic"))
+        });
+        let told = answers.iter().filter(|answer| answer.is_err());
+        assert_eq!(told.count(), 1, "round {round}: {answers:?}");
+    }
+}
+
 /// Bytes that this program has at a page.
 static AT_PAGES: AtomicUsize = AtomicUsize::new(0);
 
