@@ -258,12 +258,14 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // A poisoned device may still touch it, and what is still pinned must not become somebody else's.
         let (device, start) = (&self.device, self.address.addr().get());
         let range = start..start + self.layout.size();
-        let Ok(current) = device.enter() else { return };
-        let tried = current.relaxed(|| device.leftovers().give_back(device.driver()));
-        if tried.is_ok() && !device.leftovers().pins(&range) {
+        // What could not be unpinned is tried again.
+        let entered = device.enter();
+        let _ = entered
+            .and_then(|current| current.relaxed(|| device.leftovers().give_back(device.driver())));
+        // A poisoned device may still touch it, and what is still pinned must not become somebody else's.
+        if device.check_alive().is_ok() && !device.leftovers().pins(&range) {
             // SAFETY: it was allocated with this layout, once.
             unsafe { dealloc(self.address.as_ptr(), self.layout) };
         }

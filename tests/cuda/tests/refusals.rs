@@ -400,6 +400,30 @@ fn memory_that_the_driver_keeps_pinned_is_not_given_back_to_the_allocator() {
 }
 
 #[test]
+fn memory_in_pieces_goes_back_to_the_allocator_though_a_call_fails() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let like = BlockLayout::new(&[Plane::new(0, 4096, 4096)], 1).expect("a layout");
+    let pool = || HostPool::allocate_in_pieces(&device, HOST, &like, 2, 4096).expect("memory");
+    let before = AT_PAGES.load(Ordering::Relaxed);
+    for call in ["cuCtxGetCurrent", "cuThreadExchangeStreamCaptureMode"] {
+        for nth in 1.. {
+            let (pool, failed) = (pool(), driver.stand_in.failed());
+            driver.stand_in.fail(call, nth, 1);
+            drop(pool);
+            driver.stand_in.forget_failures();
+            let after = AT_PAGES.load(Ordering::Relaxed);
+            assert_eq!(after, before, "{nth} of {call}");
+            if driver.stand_in.failed() == failed {
+                assert!(nth > 3, "a look at each piece, and at all");
+                break;
+            }
+        }
+    }
+    device.check_alive().expect("none of that was for good");
+}
+
+#[test]
 fn a_route_made_anew_for_the_same_layouts_takes_no_more_memory() {
     let driver = Driver::new(1);
     let mut rig = Rig::new(&driver, &config());
