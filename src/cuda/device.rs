@@ -188,6 +188,13 @@ impl CudaDevice {
             before,
         })
     }
+
+    /// The same in `Drop`, to wait for what is under way: if that cannot be, the device is not used any more.
+    pub(super) fn enter_surely(&self) -> Result<Current<'_>, CudaError> {
+        // A failure says nothing about a second call.
+        let entered = self.enter().or_else(|_| self.enter());
+        entered.inspect_err(|error| self.poison(error))
+    }
 }
 
 impl Inner {

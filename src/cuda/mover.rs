@@ -337,7 +337,7 @@ impl Mover for CudaMover {
 impl Drop for CudaMover {
     fn drop(&mut self) {
         // If that fails the device is not used any more, and what it may still touch is not given back.
-        let Ok(current) = self.device().enter() else {
+        let Ok(current) = self.device().enter_surely() else {
             return;
         };
         let _ = if self.stream().is_surely_capturing(&current) {

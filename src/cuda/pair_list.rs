@@ -251,7 +251,7 @@ impl PairList {
 impl Drop for PairList {
     fn drop(&mut self) {
         let stream = self.timeline.stream();
-        let Ok(current) = stream.device().enter() else {
+        let Ok(current) = stream.device().enter_surely() else {
             return;
         };
         let _ = if stream.is_surely_capturing(&current) {

@@ -236,6 +236,53 @@ fn a_list_for_a_route_to_the_host_is_refused_with_what_is_wrong() {
 }
 
 #[test]
+fn a_call_that_fails_in_a_drop_gives_nothing_back_that_is_under_way() {
+    let calls = [
+        "cuCtxGetCurrent",
+        "cuCtxSetCurrent",
+        "cuThreadExchangeStreamCaptureMode",
+        "cuStreamIsCapturing",
+        "cuStreamSynchronize",
+    ];
+    for (call, nth) in calls.into_iter().flat_map(|call| [(call, 1), (call, 2)]) {
+        for seed in 0..20 {
+            let driver = Driver::new(seed);
+            let mut rig = Rig::new(&driver, &config());
+            let route = rig.route(NEAR, NEAR);
+            let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+            let plan = rig.plan(NEAR, NEAR, &[(1, 5)]);
+            list.set(&plan, &rig.mover).expect("not in use");
+            rig.copy(NEAR, HOST, &[(2, 6), (3, 7), (4, 8)]);
+            list.enqueue(&rig.mover).expect("put");
+            let drop_list_first = seed % 2 == 0;
+            let Rig { mover, device, .. } = rig;
+            // On a thread that has another context, or none.
+            std::thread::scope(|scope| {
+                let dropped = scope.spawn(|| {
+                    driver.stand_in.fail(call, nth, 1);
+                    if drop_list_first {
+                        drop(list);
+                        drop(mover);
+                    } else {
+                        drop(mover);
+                        drop(list);
+                    }
+                });
+                dropped.join().expect("no panic");
+            });
+            assert_eq!(driver.stand_in.run_all(), 0);
+            assert_eq!(
+                driver.stand_in.faults(),
+                0,
+                "{nth} of {call}, seed {seed}: {}",
+                driver.stand_in.first_fault()
+            );
+            drop(device);
+        }
+    }
+}
+
+#[test]
 fn every_result_that_nothing_recovers_from_poisons() {
     for code in [226, 700, 719, 810, 911] {
         let driver = Driver::new(1);
