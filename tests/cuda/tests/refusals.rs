@@ -224,6 +224,23 @@ fn a_list_is_in_use_from_the_moment_it_is_put_into_a_stream() {
 }
 
 #[test]
+fn nothing_of_a_list_that_could_not_be_put_into_a_stream_is_under_way() {
+    for call in ["cuLaunchKernel", "cuEventRecord"] {
+        let driver = Driver::new(1);
+        let mut rig = Rig::new(&driver, &config());
+        let route = rig.route(NEAR, NEAR);
+        let mut list = PairList::new(&mut rig.mover, &route, 4).expect("a list");
+        let plan = rig.plan(NEAR, NEAR, &[(1, 5)]);
+        list.set(&plan, &rig.mover).expect("not in use");
+        driver.stand_in.fail(call, 1, 1);
+        let failed = CudaError::Driver { call, code: 1 };
+        assert_eq!(list.enqueue(&rig.mover), Err(failed));
+        assert_eq!(driver.stand_in.queued(), 0, "{call}");
+        list.set(&plan, &rig.mover).expect("not in use");
+    }
+}
+
+#[test]
 fn a_list_for_a_route_to_the_host_is_refused_with_what_is_wrong() {
     let driver = Driver::new(1);
     let mut rig = Rig::new(&driver, &config());
