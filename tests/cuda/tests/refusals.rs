@@ -9,7 +9,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use kvblock::cuda::{
     CudaDevice, CudaError, CudaMover, CudaStream, CudaTimeline, DevicePool, HostPool, PairList,
 };
-use kvblock::{Access, BlockLayout, CopyRoute, Fence, FenceError, FenceTable, Mover, Plane};
+use kvblock::{
+    Access, BlockLayout, CopyRoute, Fence, FenceError, FenceTable, MemoryId, Mover, Plane,
+};
 use support::driver::Driver;
 use support::rig::{HOST, NEAR, Rig, block, config, tag};
 
@@ -485,6 +487,63 @@ fn memory_in_pieces_goes_back_to_the_allocator_though_a_call_fails() {
         }
     }
     device.check_alive().expect("none of that was for good");
+}
+
+#[test]
+fn a_kernel_that_goes_wrong_is_told_to_all_who_wait_and_nothing_is_given_back() {
+    let driver = Driver::new(1);
+    let mut rig = Rig::new(&driver, &config());
+    // An engine frees what it had promised to keep.
+    let address = driver.allocate(4096).expect("memory");
+    let plane = Plane::new(address, 64, 64);
+    let id = MemoryId::new(7);
+    let layout = BlockLayout::new(&[plane], 4)
+        .expect("a layout")
+        .in_memory(id);
+    rig.fences.track(id, 4).expect("room");
+    // SAFETY: it is not there when the copy runs, which the stand-in knows.
+    let pool = unsafe { DevicePool::adopt(&rig.device, layout.clone()) };
+    rig.mover.add_device(&pool).expect("a new memory");
+    let pieces = HostPool::allocate_in_pieces(&rig.device, HOST, &layout, 2, 4096).expect("memory");
+    let pages = AT_PAGES.load(Ordering::Relaxed);
+    let route = CopyRoute::new(&layout, &layout).expect("a route");
+    let plan = route.plan(&[(block(0), block(1))]).expect("a plan");
+    let fence = rig.mover.copy(&plan, &mut rig.fences).expect("put");
+    driver.free(address).expect("it was there");
+
+    let timeline = rig.mover.own_timeline().clone();
+    let other = CudaStream::new(&rig.device).expect("a stream");
+    let waited = std::thread::scope(|scope| {
+        let threads = [(); 3].map(|()| scope.spawn(|| timeline.wait(fence)));
+        threads.map(|thread| thread.join().expect("no panic"))
+    });
+    let Err(poisoned @ CudaError::Poisoned { code: 700, .. }) = waited[0] else {
+        panic!("{waited:?}");
+    };
+    assert_eq!(waited, [Err(poisoned); 3]);
+    assert_eq!(
+        rig.mover.completed(),
+        Err(poisoned),
+        "the fence does not pass"
+    );
+    assert_eq!(other.synchronize(), Err(poisoned));
+    assert_eq!(CudaStream::new(&rig.device).map(drop), Err(poisoned));
+    let near = rig.plan(NEAR, NEAR, &[(1, 5)]);
+    let refused = rig.mover.copy(&near, &mut rig.fences).map(drop);
+    assert_eq!(refused, Err(poisoned));
+    let live = driver.stand_in.live();
+    drop((pieces, pool, timeline, other));
+    let Rig {
+        mover,
+        near,
+        host,
+        device,
+        ..
+    } = rig;
+    drop((mover, near, host));
+    assert_eq!(driver.stand_in.live(), live);
+    assert_eq!(AT_PAGES.load(Ordering::Relaxed), pages);
+    drop(device);
 }
 
 #[test]
