@@ -336,6 +336,37 @@ fn memory_that_is_not_at_a_page_is_pinned_in_pieces_that_share_no_page() {
 }
 
 #[test]
+fn memory_that_is_pinned_in_part_is_refused_and_none_of_it_stays_pinned() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    let like = BlockLayout::new(&[Plane::new(0, 4096, 4096)], 1).expect("a layout");
+    let mut memory = vec![0_u8; 6 * 4096];
+    let off = memory.as_ptr().align_offset(4096);
+    let base = NonNull::new(memory[off..].as_mut_ptr()).expect("an address");
+    // SAFETY: there are five pages, and the pools go before them.
+    let register = || unsafe { HostPool::register(&device, HOST, &like, 5, base, 4096) };
+    let pinned = CudaError::Driver {
+        call: "cuMemHostRegister_v2",
+        code: 712,
+    };
+    for page in 0..5 {
+        let start = off + page * 4096;
+        let theirs = &mut memory[start..start + 4096];
+        driver.register(theirs).expect("the engine's");
+        assert_eq!(register().map(drop), Err(pinned), "page {page}");
+        assert_eq!(driver.stand_in.live().registrations, 1, "page {page}");
+        driver
+            .unregister(&mut memory[start..start + 4096])
+            .expect("the engine's");
+    }
+    let pool = register().expect("not pinned");
+    assert_eq!(register().map(drop), Err(pinned), "twice");
+    assert_eq!(driver.stand_in.live().registrations, 5);
+    drop(pool);
+    assert_eq!(driver.stand_in.live().registrations, 0);
+}
+
+#[test]
 fn a_list_that_a_kernel_writes_is_copied_and_what_is_wrong_with_it_told() {
     let driver = Driver::new(1);
     let mut rig = Rig::new(&driver, &config());
