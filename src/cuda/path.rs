@@ -326,6 +326,24 @@ mod tests {
     }
 
     #[test]
+    fn a_transfer_and_what_is_before_it_may_be_larger_than_4_gib() {
+        const GIB: u64 = 1 << 30;
+        let whole = [
+            (0, 1000 + 5 * GIB, 6 * GIB),
+            (6 * GIB, 1000 + 70 * GIB, GIB),
+        ];
+        let host = [5, 6, 7, 8, 9, 10, 70];
+        assert_eq!(transfers(&side(GIB, GIB, None), &host), whole);
+        let pieces = Some((5 * GIB, 1000));
+        let cut = [
+            (0, 1000 + 5 * GIB, 5 * GIB),
+            (5 * GIB, 1000 + 10 * GIB, GIB),
+            (6 * GIB, 1000 + 70 * GIB, GIB),
+        ];
+        assert_eq!(transfers(&side(GIB, GIB, pieces), &host), cut);
+    }
+
+    #[test]
     fn no_transfer_goes_across_pieces_that_were_pinned_apart() {
         let pieces = Some((256, 1000));
         let cut = [
