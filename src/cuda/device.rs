@@ -232,16 +232,19 @@ impl Inner {
 
     fn leave(&self, before: Option<Raw>) {
         if let Some(before) = before {
-            // SAFETY: it was current on this thread. Nothing here depends on what becomes current instead.
-            let _ = unsafe { call!(self.context_set(before)) };
+            // SAFETY: it was current on this thread.
+            let set = || unsafe { call!(self.context_set(before)) };
+            // A failure says nothing about a second call, and nothing here depends on what is current instead.
+            let _ = set().or_else(|_| set());
         }
     }
 
     fn relaxed<T>(&self, body: impl FnOnce() -> T) -> Result<T, CudaError> {
         let mode = self.exchange_mode(RELAXED)?;
         let answer = body();
-        // If it fails this thread captures streams in a laxer mode from now on; what the body did has been done.
-        let _ = self.exchange_mode(mode);
+        // If it fails twice this thread captures streams in a laxer mode from now on; what the body did has been done.
+        let back = self.exchange_mode(mode);
+        let _ = back.or_else(|_| self.exchange_mode(mode));
         // Unless nothing of this device is of any use any more.
         self.check_alive()?;
         Ok(answer)
@@ -289,7 +292,8 @@ impl Drop for Inner {
                 }
                 self.leftovers.give_back(self.driver);
                 if let Ok(mode) = mode {
-                    let _ = self.exchange_mode(mode);
+                    let back = self.exchange_mode(mode);
+                    let _ = back.or_else(|_| self.exchange_mode(mode));
                 }
                 self.leave(before);
             }

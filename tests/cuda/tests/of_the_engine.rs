@@ -2,7 +2,7 @@
 
 mod support;
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use kvblock::cuda::{CudaDevice, CudaMover, CudaStream, DevicePool, HostPool};
@@ -13,24 +13,10 @@ use support::rig::{HOST, NEAR, Rig, block, config, tag};
 const BLOCKS: usize = 6;
 const BYTES: usize = 96;
 
-/// The context that is current on this thread.
-fn current(driver: &Driver) -> usize {
-    let mut context = core::ptr::null_mut();
-    // SAFETY: the function's type.
-    let get = unsafe {
-        driver
-            .stand_in
-            .find::<unsafe extern "C" fn(*mut *mut c_void) -> c_int>("cuCtxGetCurrent")
-    };
-    // SAFETY: a place for the answer.
-    assert_eq!(unsafe { get(&raw mut context) }, 0);
-    context as usize
-}
-
 #[test]
 fn context_stream_and_memory_of_an_engine_are_used_and_stay_its_own() {
     let driver = Driver::new(5);
-    let context = current(&driver);
+    let context = driver.current();
     let (address, pinned) = (
         driver.allocate(BLOCKS * BYTES + 8).expect("memory"),
         driver.pinned(BLOCKS * BYTES) as usize,
@@ -46,7 +32,7 @@ fn context_stream_and_memory_of_an_engine_are_used_and_stay_its_own() {
     }
 
     let work = || {
-        let here = current(&driver);
+        let here = driver.current();
         // SAFETY: the context is retained by the driver's holder for as long as the test runs.
         let device = unsafe { CudaDevice::from_context(context as *mut c_void) }.expect("a device");
         // SAFETY: a stream of that context.
@@ -74,14 +60,14 @@ fn context_stream_and_memory_of_an_engine_are_used_and_stay_its_own() {
                 .plan(&[(block(pair.0), block(pair.1))])
                 .expect("a plan");
             mover.copy(&plan, &mut fences).expect("a copy");
-            assert_eq!(current(&driver), here);
+            assert_eq!(driver.current(), here);
         }
         // Dropped in no good order, with all of it under way.
         drop((device, stream, near, host, mover));
-        assert_eq!(current(&driver), here);
+        assert_eq!(driver.current(), here);
     };
     work();
-    assert_eq!(current(&driver), context);
+    assert_eq!(driver.current(), context);
     // On a thread that has no context.
     std::thread::scope(|scope| {
         scope.spawn(work).join().expect("no failure");

@@ -302,6 +302,28 @@ fn a_call_that_fails_in_a_drop_gives_nothing_back_that_is_under_way() {
 }
 
 #[test]
+fn a_thread_keeps_its_context_and_capture_mode_though_setting_them_back_fails_once() {
+    let driver = Driver::new(1);
+    let device = CudaDevice::open(0).expect("a device");
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let before = driver.current();
+            driver.stand_in.fail("cuCtxSetCurrent", 2, 1);
+            drop(CudaStream::new(&device).expect("a stream"));
+            assert_eq!(driver.current(), before, "no context");
+            driver.make_current();
+            driver
+                .stand_in
+                .fail("cuThreadExchangeStreamCaptureMode", 2, 1);
+            drop(CudaStream::new(&device).expect("a stream"));
+            assert_eq!(driver.exchange_mode(0), 0, "as strict as it was");
+        });
+        other.join().expect("no failure");
+    });
+    assert_eq!(driver.stand_in.failed(), 2);
+}
+
+#[test]
 fn every_result_that_nothing_recovers_from_poisons() {
     for code in [226, 700, 719, 810, 911] {
         let driver = Driver::new(1);

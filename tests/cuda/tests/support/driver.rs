@@ -68,6 +68,15 @@ impl Driver {
         assert_eq!(self.release(), Ok(()));
     }
 
+    /// The context that is current on this thread; 0 for none.
+    pub fn current(&self) -> usize {
+        let mut context = 0;
+        let get = self.f::<unsafe extern "C" fn(*mut usize) -> c_int>("cuCtxGetCurrent");
+        // SAFETY: a place for the answer.
+        assert_eq!(unsafe { get(&raw mut context) }, SUCCESS);
+        context
+    }
+
     /// The same world as new with another seed.
     pub fn again(&self, seed: u64) {
         self.stand_in.reset(seed);
