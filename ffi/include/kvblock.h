@@ -3452,8 +3452,8 @@ kvb_status kvb_seqs_report_text(const kvb_seqs *seqs,
 
 /**
  * Recounts every shard from its blocks and from the tables of its holders: this registry, and `others`, which must be all other holders
- * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up. At
- * rest only: no other thread may use the pools meanwhile.
+ * of its pools (other registries, lanes, leases, reservations, chains). `error->message` names the first thing that does not add up,
+ * which is on `error->shard`. At rest only: no other thread may use the pools meanwhile.
  *
  * Threads: see above. Passes over all blocks; allocates. Errors: `KVB_ERR_INCONSISTENT`, a bug of the library or a holder that was not
  * named; `KVB_ERR_NO_MEMORY`, nothing was found. NULL: no others, `error`.

@@ -443,7 +443,7 @@ static void upkeep(struct scene *it) {
     kvb_seqs *unnamed = make_seqs(it->pool, 1);
     kvb_handle hidden = admit(unnamed, it->tokens + 40, 1, 0).seq;
     REFUSED(it, kvb_seqs_audit(it->seqs, NULL, 0, &error), KVB_ERR_INCONSISTENT);
-    CHECK(error.message[0] != '\0');
+    CHECK(error.message[0] != '\0' && error.shard == 6);
     kvb_holder holders[1] = {{99, 0, unnamed}};
     REFUSED(it, kvb_seqs_audit(it->seqs, holders, 1, &error), KVB_ERR_INVALID);
     CHECK_OK(kvb_seqs_release(unnamed, &hidden, 1));
