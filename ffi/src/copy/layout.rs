@@ -37,9 +37,9 @@ pub struct kvb_plane {
 /// Says where `blocks` blocks are, in memory 0. Planes may lie between one another, but have no byte in common.
 ///
 /// Ownership: the list is copied; `*out` is the caller's, to be given to `kvb_layout_destroy`. Threads: any. O(planes^2).
-/// Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, blocks of a plane that overlap, an address beyond 64 bits; two
-/// planes that overlap: `error->which` is the second of them, `error->needed` the first), `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_NO_MEMORY`.
-/// NULL: only `error`.
+/// Errors: `KVB_ERR_LAYOUT` (no plane, no block, a plane without bytes, an address beyond 64 bits; blocks of the plane `error->which` that
+/// overlap: `error->needed` bytes, `error->available` apart; two planes that overlap: `error->which` is the second of them, `error->needed`
+/// the first), `KVB_ERR_TOO_MANY_BLOCKS`, `KVB_ERR_NO_MEMORY`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_layout_create(
     planes: *const kvb_plane,

@@ -200,15 +200,32 @@ impl Told for LayoutError {
         match self {
             Self::TooManyBlocks { .. } => KVB_ERR_TOO_MANY_BLOCKS,
             Self::OutOfMemory => KVB_ERR_NO_MEMORY,
-            _ => KVB_ERR_LAYOUT,
+            Self::NoPlanes
+            | Self::NoBlocks
+            | Self::NoBytes { .. }
+            | Self::Overlap { .. }
+            | Self::PlanesOverlap { .. }
+            | Self::TileBytes { .. }
+            | Self::TensorCount { .. }
+            | Self::Overflow { .. } => KVB_ERR_LAYOUT,
+            _ => KVB_ERR_UNKNOWN,
         }
     }
     fn figures(&self) -> Figures {
         match *self {
             Self::TooManyBlocks { asked, max } => Figures::needed(asked).at_most(max),
-            Self::NoBytes { plane } | Self::Overlap { plane, .. } | Self::Overflow { plane } => {
-                Figures::NONE.which_place(plane)
+            Self::NoBytes { plane } | Self::Overflow { plane } => Figures::NONE.which_place(plane),
+            Self::Overlap {
+                plane,
+                stride,
+                bytes,
+            } => Figures {
+                needed: bytes,
+                available: stride,
+                ..Figures::NONE
             }
+            .which_place(plane),
+            Self::TensorCount { keys, values } => Figures::needed(keys).of(values),
             Self::PlanesOverlap { first, second } => Figures::needed(first).which_place(second),
             Self::TileBytes { plane, block, tile } => Figures {
                 needed: tile,

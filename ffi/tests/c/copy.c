@@ -37,6 +37,7 @@ static void layouts(void) {
     REFUSED(KVB_ERR_TOO_MANY_BLOCKS, kvb_layout_create(planes, 1, 1 << 25, &layout, &error));
     const kvb_plane overlap[] = {{0, 100, 100}, {0, 99, 100}};
     REFUSED(KVB_ERR_LAYOUT, kvb_layout_create(overlap, 2, 2, &layout, &error));
+    CHECK(error.which == 1 && error.needed == 100 && error.available == 99);
     const kvb_plane meet[] = {{0, 64, 32}, {1000, 64, 32}, {1040, 8, 8}};
     REFUSED(KVB_ERR_LAYOUT, kvb_layout_create(meet, 3, 9, &layout, &error));
     CHECK(error.which == 2 && error.needed == 1);
