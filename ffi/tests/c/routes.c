@@ -176,6 +176,12 @@ static void routes(void) {
     CHECK(error.which == 1 && error.needed == 8 && error.available == 9);
     kvb_layout_destroy(nine);
 
+    /* Nor are they copied as they are where the order inside differs. */
+    const uint32_t block = 0;
+    kvb_pair_run run;
+    REFUSED(KVB_ERR_INCOMPATIBLE, kvb_layout_pair_runs(source, &block, destination, &block, 1, &run, 1, &count, &error));
+    CHECK(error.which == 0 && error.needed == 0);
+
     /* In one memory they are one layout, or have no byte in common. */
     const kvb_plane near[2] = {{1 << 20, TILE_BYTES, TILE_BYTES}, {65536 + 4, 64, 8}};
     kvb_layout *touching = make_layout(near, source_tiles, 2, BLOCKS, 0);

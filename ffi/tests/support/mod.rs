@@ -20,10 +20,15 @@ pub(crate) fn text(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Rust sources of the library, in the order of their paths.
+/// All Rust sources of this package's library, in the order of their paths.
 pub(crate) fn sources() -> Vec<String> {
+    sources_below(&package().join("src"))
+}
+
+/// All Rust sources below a directory, in the order of their paths.
+pub(crate) fn sources_below(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    let mut open = vec![package().join("src")];
+    let mut open = vec![directory.to_owned()];
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(&directory).expect("a directory of sources") {
             let path = entry.expect("an entry of a directory").path();
