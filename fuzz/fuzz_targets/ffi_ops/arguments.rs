@@ -200,6 +200,11 @@ impl Told {
         self.0.null || self.0.size >= size_of::<kvb_error>()
     }
 
+    /// What was told, if all of it could be.
+    pub(crate) fn answer(&self) -> Option<kvb_error> {
+        self.0.answer()
+    }
+
     /// Checks what was told, and gives the status back.
     pub(crate) fn check(&self, status: kvb_status) -> kvb_status {
         known(status);

@@ -9,13 +9,21 @@ use kvblock_c::status::KVB_OK;
 
 use crate::arguments::{Bytes, List, Place, Sized, Told, known};
 use crate::world::{Home, MOST, Object, Registry, World, seqs_config, size};
-use crate::{growth, pools, reads, sequences};
+use crate::{fences, growth, layouts, plans, pools, reads, routes, sequences, swaps};
 
 /// What lists have at most.
 pub(crate) const MOST_ITEMS: usize = 5;
 
 pub(crate) fn one(world: &mut World, bytes: &mut Bytes<'_>) {
-    let choice = bytes.below(48);
+    let choice = usize::from(bytes.byte());
+    // A quarter of all calls moves content: between registries, and between blocks.
+    if let Some(choice) = choice.checked_sub(192) {
+        return match choice {
+            0..32 => swaps::one(world, choice % 18, bytes),
+            _ => copies(world, choice - 32, bytes),
+        };
+    }
+    let choice = choice % 48;
     match choice {
         0 => create_registry(world, bytes),
         1 => destroy_registry(world, bytes),
@@ -37,6 +45,21 @@ pub(crate) fn one(world: &mut World, bytes: &mut Bytes<'_>) {
             growth::one(world, at, choice - 20, bytes)
         }),
         _ => pools::one(world, choice - 32, bytes),
+    }
+}
+
+fn copies(world: &mut World, choice: usize, bytes: &mut Bytes<'_>) {
+    match choice {
+        0..=3 => layouts::create(world, bytes),
+        4 | 5 => layouts::look(world, bytes),
+        6 => layouts::look_at_pairs(world, bytes),
+        7..=9 => routes::create(world, bytes),
+        10..=12 => plans::create(world, bytes),
+        13..=17 => plans::set(world, bytes),
+        18 => plans::read(world, bytes),
+        19 => fences::create(world, bytes),
+        20..=23 => fences::change(world, bytes),
+        _ => fences::pass(world, bytes),
     }
 }
 
@@ -77,7 +100,7 @@ pub(crate) fn forget<T>(all: &mut Vec<Object<T>>, it: *mut T) -> Option<Object<T
     Some(all.swap_remove(at))
 }
 
-fn create_registry(world: &mut World, bytes: &mut Bytes<'_>) {
+pub(crate) fn create_registry(world: &mut World, bytes: &mut Bytes<'_>) {
     if world.registries.len() >= MOST {
         return;
     }
@@ -142,8 +165,10 @@ fn create_registry(world: &mut World, bytes: &mut Bytes<'_>) {
         unsafe { kvb_step_create(it, bytes.below(9), bytes.below(9), &mut step) },
         KVB_OK
     );
+    world.named += 1;
     world.registries.push(Registry {
         it,
+        name: world.named,
         step,
         home,
         handles: Vec::new(),

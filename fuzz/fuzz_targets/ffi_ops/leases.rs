@@ -15,7 +15,9 @@ pub(crate) fn create_table(world: &mut World, bytes: &mut Bytes<'_>) {
         let it = pick(&world.tables, bytes);
         // SAFETY: as above.
         unsafe { kvb_leases_destroy(it) };
-        forget(&mut world.tables, it);
+        if forget(&mut world.tables, it).is_some() {
+            world.lost_a_table |= world.swaps_begun > 0;
+        }
         return;
     }
     let (budget, mut place) = (bytes.count(60), Place::<*mut kvb_leases>::new(bytes));

@@ -4,10 +4,13 @@ use core::ffi::c_void;
 use core::mem::size_of;
 use core::ptr;
 
+use kvblock_c::copy::{
+    kvb_copy_plan_destroy, kvb_copy_route_destroy, kvb_fences_destroy, kvb_layout_destroy,
+};
 use kvblock_c::error::kvb_error;
 use kvblock_c::holder::{
-    KVB_HOLDER_BLOCKS, KVB_HOLDER_CHAIN, KVB_HOLDER_DETACHED, KVB_HOLDER_LANES, KVB_HOLDER_LEASES,
-    KVB_HOLDER_RESERVATION, KVB_HOLDER_SEQS, kvb_holder,
+    KVB_HOLDER_BLOCKS, KVB_HOLDER_CHAIN, KVB_HOLDER_DETACHED, KVB_HOLDER_IMPORT, KVB_HOLDER_LANES,
+    KVB_HOLDER_LEASES, KVB_HOLDER_RESERVATION, KVB_HOLDER_SEQS, kvb_holder,
 };
 use kvblock_c::lanes::{kvb_lanes, kvb_lanes_destroy};
 use kvblock_c::leases::{kvb_lease, kvb_lease_destroy, kvb_leases, kvb_leases_destroy};
@@ -17,8 +20,16 @@ use kvblock_c::namespace::{
 use kvblock_c::pool::*;
 use kvblock_c::seqs::*;
 use kvblock_c::status::{KVB_ERR_STALE, KVB_OK};
+use kvblock_c::swap::kvb_swap_destroy;
+use kvblock_c::transfer::kvb_import_destroy;
 
 use crate::arguments::Bytes;
+use crate::fences::Table;
+use crate::imports::{self, Filled};
+use crate::layouts::Layout;
+use crate::plans::Plan;
+use crate::routes::Route;
+use crate::swaps::Transit;
 
 /// Positions of a table that one call looks at.
 pub(crate) const MOST_BLOCKS: usize = 64;
@@ -36,6 +47,8 @@ pub(crate) struct Object<T> {
 
 pub(crate) struct Registry {
     pub(crate) it: *mut kvb_seqs,
+    /// A number that no other one gets.
+    pub(crate) name: u64,
     pub(crate) step: *mut kvb_step,
     pub(crate) home: Home,
     /// What it named, and what may be over.
@@ -55,12 +68,53 @@ pub(crate) struct World {
     pub(crate) chains: Vec<Object<kvb_chain>>,
     pub(crate) tables: Vec<Object<kvb_leases>>,
     pub(crate) leases: Vec<Object<kvb_lease>>,
+    pub(crate) swaps: Vec<Transit>,
+    pub(crate) swaps_begun: u64,
+    pub(crate) imports: Vec<Filled>,
+    /// A table of leases is gone, and a swap may hold blocks by a lease of it that nobody can name.
+    pub(crate) lost_a_table: bool,
+    pub(crate) copies: Copies,
     /// Where each pool's events were read up to.
     pub(crate) read: u64,
     pub(crate) time: u64,
     /// Names that nobody has any more.
     dead: Vec<kvb_handle>,
     pub(crate) locksteps: u32,
+    /// Registries that there were.
+    pub(crate) named: u64,
+}
+
+/// What copies are made with.
+#[derive(Default)]
+pub(crate) struct Copies {
+    pub(crate) layouts: Vec<Layout>,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) plans: Vec<Plan>,
+    pub(crate) tables: Vec<Table>,
+}
+
+impl Copies {
+    /// Gives all back.
+    ///
+    /// # Safety
+    /// * Every object lives.
+    unsafe fn end(self) {
+        // SAFETY: this function's contract.
+        unsafe {
+            for it in self.layouts {
+                kvb_layout_destroy(it.it);
+            }
+            for it in self.routes {
+                kvb_copy_route_destroy(it.it);
+            }
+            for it in self.plans {
+                kvb_copy_plan_destroy(it.it);
+            }
+            for it in self.tables {
+                kvb_fences_destroy(it.it);
+            }
+        }
+    }
 }
 
 /// `sizeof`.
@@ -129,10 +183,16 @@ impl World {
             chains: Vec::new(),
             tables: Vec::new(),
             leases: Vec::new(),
+            swaps: Vec::new(),
+            swaps_begun: 0,
+            imports: Vec::new(),
+            lost_a_table: false,
+            copies: Copies::default(),
             read: 0,
             time: 0,
             dead: Vec::new(),
             locksteps: 0,
+            named: 0,
         }
     }
 
@@ -229,7 +289,16 @@ impl World {
             for lease in self.leases.drain(..) {
                 kvb_lease_destroy(lease.it);
             }
-            self.audit();
+            imports::take(&mut self);
+            if !self.lost_a_table {
+                self.audit();
+            }
+            core::mem::take(&mut self.copies).end();
+            // Some swaps end while both sides are there, and some when nobody is left.
+            let later = self.swaps.split_off(self.swaps.len() / 2);
+            for swap in self.swaps.drain(..) {
+                kvb_swap_destroy(swap.it);
+            }
             for it in self.chains.drain(..) {
                 kvb_chain_destroy(it.it);
             }
@@ -253,6 +322,12 @@ impl World {
                 kvb_leases_destroy(it.it);
             }
             kvb_namespace_destroy(self.space);
+            for swap in later {
+                kvb_swap_destroy(swap.it);
+            }
+            for import in self.imports {
+                kvb_import_destroy(import.it);
+            }
             for (pool, worker) in self.pools.into_iter().zip(self.workers) {
                 let report = check_figures(pool);
                 let kept = (
@@ -282,6 +357,11 @@ impl World {
             .chain(of(KVB_HOLDER_BLOCKS, &self.blocks, home))
             .chain(of(KVB_HOLDER_CHAIN, &self.chains, home))
             .chain(of(KVB_HOLDER_LEASES, &self.tables, home))
+            .chain(
+                imports::left_behind(self)
+                    .into_iter()
+                    .map(|it| holder(KVB_HOLDER_IMPORT, it.cast())),
+            )
             .collect()
     }
 
