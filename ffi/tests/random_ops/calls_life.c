@@ -3,19 +3,7 @@
 
 #include <string.h>
 
-/* A request, as the model sees it. */
-struct asked {
-    int registry;
-    int space;
-    uint32_t tokens[POSITIONS];
-    size_t count;
-    size_t matchable;
-    size_t promised;
-    bool conservative;
-    struct kvb_admit request;
-};
-
-static size_t blocks_of(size_t positions) {
+size_t blocks_of(size_t positions) {
     return (positions + world.block_size - 1) / world.block_size;
 }
 
@@ -33,8 +21,7 @@ static void draw_tokens(struct asked *asked) {
     }
 }
 
-static void draw_request(struct asked *asked) {
-    draw_tokens(asked);
+void draw_terms(struct asked *asked) {
     asked->registry = (int)below(REGISTRIES);
     kvb_admit *request = &asked->request;
     memset(request, 0, sizeof *request);
@@ -55,8 +42,12 @@ static void draw_request(struct asked *asked) {
     if (request->growth == KVB_GROWTH_CAP) {
         asked->promised = blocks_of(asked->count + request->growth_amount) - blocks_of(asked->count);
     }
-    bool full = request->prompt.flags != 0 || asked->count == 0;
-    asked->matchable = (full ? asked->count : asked->count - 1) / world.block_size;
+    set_matchable(asked, request->prompt.flags != 0);
+}
+
+void set_matchable(struct asked *asked, bool full) {
+    size_t count = full || asked->count == 0 ? asked->count : asked->count - 1;
+    asked->matchable = count / world.block_size;
 }
 
 /* The blocks that are found on one shard. */
@@ -75,7 +66,7 @@ static size_t match(const struct asked *asked, size_t shard, size_t most, uint32
     return count;
 }
 
-static size_t match_all(const struct asked *asked, uint32_t found[SHARDS][BLOCKS]) {
+size_t match_all(const struct asked *asked, uint32_t found[SHARDS][BLOCKS]) {
     size_t most = asked->matchable < BLOCKS ? asked->matchable : BLOCKS;
     for (size_t shard = 0; shard < world.shards; shard++) {
         size_t count = match(asked, shard, most, found[shard]);
@@ -84,7 +75,7 @@ static size_t match_all(const struct asked *asked, uint32_t found[SHARDS][BLOCKS
     return most;
 }
 
-static kvb_cost cost_of(const struct asked *asked, size_t shard, const uint32_t *found, size_t hits) {
+kvb_cost cost_of(const struct asked *asked, size_t shard, const uint32_t *found, size_t hits) {
     kvb_cost cost = {.blocks = blocks_of(asked->count), .promised = asked->promised};
     for (size_t at = 0; at < hits; at++) {
         if (world.pools[shard].blocks[found[at]].refs > 0) {
@@ -97,7 +88,7 @@ static kvb_cost cost_of(const struct asked *asked, size_t shard, const uint32_t 
     return cost;
 }
 
-static struct answer plan_admission(const struct asked *asked, const kvb_cost *costs) {
+struct answer plan_admission(const struct asked *asked, const kvb_cost *costs) {
     const struct registry *registry = &world.registries[asked->registry];
     size_t whole = blocks_of(asked->count) + asked->promised;
     for (size_t shard = 0; shard < world.shards; shard++) {
@@ -124,9 +115,8 @@ static struct answer plan_admission(const struct asked *asked, const kvb_cost *c
     return done();
 }
 
-/* What was admitted, with the blocks that were taken. */
-static void enter(const struct asked *asked, const kvb_admitted *admitted, uint32_t found[SHARDS][BLOCKS],
-                  size_t hits) {
+struct sequence *enter(const struct asked *asked, const kvb_admitted *admitted, uint32_t found[SHARDS][BLOCKS],
+                       size_t hits) {
     struct sequence *seq = vacant();
     seq->alive = true;
     seq->registry = asked->registry;
@@ -179,12 +169,14 @@ static void enter(const struct asked *asked, const kvb_admitted *admitted, uint3
     }
     compare_content(seq, seq->computed);
     compare_sequence(seq);
+    return seq;
 }
 
 void call_admit(void) {
     static struct asked asked;
     static uint32_t found[SHARDS][BLOCKS];
-    draw_request(&asked);
+    draw_tokens(&asked);
+    draw_terms(&asked);
     size_t hits = match_all(&asked, found);
     kvb_cost want[SHARDS], costs[SHARDS];
     for (size_t shard = 0; shard < world.shards; shard++) {

@@ -107,6 +107,10 @@ uint64_t device_read(size_t shard, uint32_t block, size_t offset) {
     return memory[shard][block][offset];
 }
 
+void *device_memory(size_t shard, uint32_t block) {
+    return memory[shard][block];
+}
+
 void device_scribble(size_t shard, uint32_t block) {
     for (size_t offset = 0; offset < BLOCK; offset++) {
         memory[shard][block][offset] = draw() | 1;

@@ -43,7 +43,7 @@ void fail(const char *format, ...) {
     exit(1);
 }
 
-enum { SEEN = 48 };
+enum { SEEN = 64 };
 
 static const char *seen[SEEN];
 static uint64_t times[SEEN];
@@ -71,7 +71,8 @@ static const struct call calls[] = {
     {"tokens", call_tokens, 14},   {"advance", call_advance, 12},  {"copied", call_copied, 10},
     {"truncate", call_truncate, 7}, {"adopt", call_adopt, 4},       {"complete", call_complete, 8},
     {"pool", call_pool, 4},        {"resize", call_resize, 2},     {"read", call_read, 6},
-    {"labels", call_labels, 3},    {"victims", call_victims, 3},
+    {"labels", call_labels, 3},    {"victims", call_victims, 3},   {"swap", call_swap, 5},
+    {"copies", call_copies, 2},
 };
 
 static void one_call(void) {

@@ -8,6 +8,8 @@
  * Beside it stands a device (device.c): memory in which each position holds a digest of its token and of all before
  * it, and streams on which zeroing, copies and writes run late. A block that is shared, reused or given back wrongly
  * holds the wrong digest.
+ *
+ * And a second tier (tier.c) to which sequences go and from which they come back, copied by plans between the two.
  */
 #ifndef RANDOM_OPS_MODEL_H
 #define RANDOM_OPS_MODEL_H
@@ -210,6 +212,8 @@ struct world {
     kvb_pool *other_pool;
     kvb_seqs *other;
     kvb_lanes *other_lanes;
+    /* What holds the blocks of sequences that go to the other tier. */
+    kvb_leases *leases[REGISTRIES];
     struct sequence sequences[SEQUENCES];
     struct ticket tickets[TICKETS];
     /* One that was reported; none at first. */
@@ -273,6 +277,36 @@ void add_positions(struct sequence *seq, size_t n);
 /* `lanes` is NULL for an immediate one. */
 struct answer truncate_model(struct sequence *seq, size_t to, struct lanes *lanes, uint64_t fence);
 
+/* A request, as the model sees it. */
+struct asked {
+    int registry;
+    int space;
+    uint32_t tokens[POSITIONS];
+    size_t count;
+    size_t matchable;
+    size_t promised;
+    bool conservative;
+    struct kvb_admit request;
+};
+
+size_t blocks_of(size_t positions);
+/* Where the tokens are to be admitted, and with what promise. */
+void draw_terms(struct asked *asked);
+/* Blocks that may be found: of all tokens, or all but the last one. */
+void set_matchable(struct asked *asked, bool full);
+/* The blocks that are found on every shard, and how many. */
+size_t match_all(const struct asked *asked, uint32_t found[SHARDS][BLOCKS]);
+kvb_cost cost_of(const struct asked *asked, size_t shard, const uint32_t *found, size_t hits);
+struct answer plan_admission(const struct asked *asked, const kvb_cost *costs);
+/* What was admitted, with the blocks that were taken. */
+struct sequence *enter(const struct asked *asked, const kvb_admitted *admitted, uint32_t found[SHARDS][BLOCKS],
+                       size_t hits);
+
+/* ---- a second tier: tier.c */
+
+void tier_open(void);
+void tier_close(void);
+
 /* ---- fences: lanes.c */
 
 bool has_passed(const struct lanes *lanes, size_t shard, uint64_t fence);
@@ -295,6 +329,8 @@ void device_write(size_t stream, size_t shard, uint32_t block, size_t offset, ui
 void device_run(size_t stream, uint64_t until);
 bool device_is_done(size_t stream, uint64_t until);
 uint64_t device_read(size_t shard, uint32_t block, size_t offset);
+/* Where a block is, for who copies it as bytes. */
+void *device_memory(size_t shard, uint32_t block);
 /* Writes nonsense where nobody may look. */
 void device_scribble(size_t shard, uint32_t block);
 
@@ -341,6 +377,8 @@ void call_resize(void);
 void call_read(void);
 void call_labels(void);
 void call_victims(void);
+void call_swap(void);
+void call_copies(void);
 
 /* A sequence of any registry, or of one, or NULL. */
 struct sequence *some_sequence(void);

@@ -74,6 +74,10 @@ void begin_round(void) {
         kvb_status status = kvb_seqs_lanes_create(world.registries[at].it, &world.lanes[at].it);
         expect(status, done(), NULL, "create lanes");
     }
+    for (size_t at = 0; at < REGISTRIES; at++) {
+        expect(kvb_seqs_leases_create(world.registries[at].it, BLOCKS * 2, &world.leases[at]), done(), NULL, "leases");
+    }
+    tier_open();
     world.other_pool = make_pool(7777, 3, 3);
     const kvb_pool *pools[] = {world.other_pool};
     kvb_seqs_config config = {.struct_size = sizeof config, .max_sequences = 2};
@@ -118,6 +122,7 @@ void end_round(void) {
             kvb_detached_destroy(seq->detached);
         }
     }
+    tier_close();
     /* In any order. */
     size_t first = below(REGISTRIES);
     for (size_t at = 0; at < REGISTRIES; at++) {
@@ -125,6 +130,7 @@ void end_round(void) {
     }
     for (size_t at = 0; at < REGISTRIES; at++) {
         kvb_lanes_destroy(world.lanes[at].it);
+        kvb_leases_destroy(world.leases[at]);
     }
     for (size_t shard = 0; shard < world.shards; shard++) {
         require_empty(&world.pools[shard]);
