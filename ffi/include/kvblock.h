@@ -2037,7 +2037,8 @@ kvb_status kvb_seqs_leases_create(const kvb_seqs *seqs,
 kvb_status kvb_pool_leases_create(const kvb_pool *pool, size_t budget, kvb_leases **out);
 
 /**
- * Lets go of a table and ends its leases, but for those of which there still is a `kvb_lease`.
+ * Lets go of a table and ends its leases, but for those that a `kvb_lease`, an export or a swap still has. To an audit these are named by
+ * a `kvb_lease`; a swap has none to give: let the table live as long as the swap if you audit.
  *
  * Threads: no other call may use it meanwhile. O(references given back). NULL: nothing happens.
  */
