@@ -472,7 +472,7 @@ typedef struct kvb_error {
     kvb_status status;
     /** The shard where it failed, or `KVB_NO_SHARD`. */
     uint32_t shard;
-    /** Which of several the status is about, where it says so: a number of the input, a plane, a writer; otherwise 0. */
+    /** Which of several the status is about, where it says so: a number of the input, a plane, a memory, a writer; otherwise 0. */
     uint32_t which;
     /** See above; 0 where it says nothing. */
     uint64_t needed;
@@ -855,7 +855,8 @@ kvb_status kvb_copy_route_create(const kvb_layout *source,
  * the destination stay as they are. What a rank gets from another one if the tensor-parallel degree changes.
  *
  * As `kvb_copy_route_create`, but the two sides may have different numbers of heads. `KVB_ERR_INVALID`: no head; `KVB_ERR_OUT_OF_RANGE`: no
- * such heads (`error->which` is the plane, `error->needed` heads would have to be there of which there are `error->limit`);
+ * such heads (`error->which` is the plane, `error->needed` heads would have to be there of which there are `error->limit`;
+ * `error->available` is 0 if it is the source, 1 if it is the destination);
  * `KVB_ERR_UNKNOWN_FORMAT`: nothing says what is inside of the plane `error->which`. NULL: only `error`.
  */
 kvb_status kvb_copy_route_create_heads(const kvb_layout *source,
@@ -1114,7 +1115,8 @@ kvb_status kvb_fences_track(kvb_fences *fences,
  *
  * Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the table's and the plan's. O(pairs * timelines), no
  * allocation. Errors: `KVB_ERR_OUT_OF_RANGE` (no such timeline), `KVB_ERR_UNTRACKED` (a memory of the plan's layouts, `error->needed`),
- * `KVB_ERR_NO_SUCH_BLOCK` (not all blocks of a layout are tracked: `error->needed` is its last one, `error->limit` are),
+ * `KVB_ERR_NO_SUCH_BLOCK` (not all blocks of a layout are tracked: `error->needed` is its last one, `error->limit` are of its memory,
+ * `error->which`),
  * `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
  */
 kvb_status kvb_fences_waits_for(const kvb_fences *fences,

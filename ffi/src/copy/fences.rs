@@ -1,10 +1,12 @@
 //! Who used a block last, and what has to pass before somebody else may.
 
+use core::fmt;
+
 use kvblock::{Access, Fence, FenceError, FenceTable, MemoryId, TimelineId, Waits};
 
 use super::{ids, kvb_copy_plan};
 use crate::arg::{self, Answer, Argument, Versioned};
-use crate::error::{self, kvb_error, plain, refused};
+use crate::error::{self, Figures, Problem, Told, kvb_error, plain, refused};
 use crate::object;
 use crate::status::{KVB_ERR_INVALID, kvb_status};
 
@@ -61,6 +63,43 @@ impl From<Waits> for kvb_waits {
 /// A timeline by its number; one that no table has for a number that is none.
 fn timeline(number: u32) -> TimelineId {
     TimelineId::new(u8::try_from(number).unwrap_or(u8::MAX))
+}
+
+/// Why a call was refused that names a timeline: the number is told as it was given, also where it is too large for the library.
+struct OnTimeline {
+    asked: u32,
+    error: FenceError,
+}
+
+fn on_timeline(asked: u32) -> impl Fn(FenceError) -> Problem<OnTimeline> {
+    move |error| refused(OnTimeline { asked, error })
+}
+
+impl fmt::Display for OnTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error {
+            FenceError::NoSuchTimeline { timelines, .. } => {
+                write!(f, "timeline {} is not one of {timelines}", self.asked)
+            }
+            error => error.fmt(f),
+        }
+    }
+}
+
+impl Told for OnTimeline {
+    fn status(&self) -> kvb_status {
+        self.error.status()
+    }
+    fn figures(&self) -> Figures {
+        let figures = self.error.figures();
+        match self.error {
+            FenceError::NoSuchTimeline { .. } => Figures {
+                needed: self.asked.into(),
+                ..figures
+            },
+            _ => figures,
+        }
+    }
 }
 
 const fn access(access: u32) -> Result<Access, Argument> {
@@ -126,7 +165,8 @@ pub unsafe extern "C" fn kvb_fences_track(
 ///
 /// Ownership: `out->struct_size` is yours to set, the rest is written. Threads: the table's and the plan's. O(pairs * timelines), no
 /// allocation. Errors: `KVB_ERR_OUT_OF_RANGE` (no such timeline), `KVB_ERR_UNTRACKED` (a memory of the plan's layouts, `error->needed`),
-/// `KVB_ERR_NO_SUCH_BLOCK` (not all blocks of a layout are tracked: `error->needed` is its last one, `error->limit` are),
+/// `KVB_ERR_NO_SUCH_BLOCK` (not all blocks of a layout are tracked: `error->needed` is its last one, `error->limit` are of its memory,
+/// `error->which`),
 /// `KVB_ERR_STRUCT_SIZE`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_fences_waits_for(
@@ -142,7 +182,7 @@ pub unsafe extern "C" fn kvb_fences_waits_for(
         // SAFETY: as above.
         let out = unsafe { Answer::new(out) }?;
         let waits = fences.inner.waits_for(&plan.inner, timeline(on));
-        out.put(&waits.map_err(refused::<FenceError>)?.into());
+        out.put(&waits.map_err(on_timeline(on))?.into());
         Ok(())
     };
     // SAFETY: as above.
@@ -166,7 +206,7 @@ pub unsafe extern "C" fn kvb_fences_record(
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (fences, plan) = unsafe { (arg::get_mut(fences)?, arg::get(plan)?) };
         let recorded = fences.inner.record(&plan.inner, timeline(on), Fence(fence));
-        recorded.map_err(refused::<FenceError>)
+        recorded.map_err(on_timeline(on))
     };
     // SAFETY: as above.
     unsafe { error::call(error, body) }
@@ -197,7 +237,7 @@ pub unsafe extern "C" fn kvb_fences_waits_for_blocks(
         let waits = fences
             .inner
             .waits_for_blocks(memory, blocks, access, timeline(on));
-        out.put(&waits.map_err(refused::<FenceError>)?.into());
+        out.put(&waits.map_err(on_timeline(on))?.into());
         Ok(())
     };
     // SAFETY: as above.
@@ -228,7 +268,7 @@ pub unsafe extern "C" fn kvb_fences_record_blocks(
             fences
                 .inner
                 .record_blocks(memory, blocks, access, timeline(on), Fence(fence));
-        recorded.map_err(refused::<FenceError>)
+        recorded.map_err(on_timeline(on))
     };
     // SAFETY: as above.
     unsafe { error::call(error, body) }
@@ -245,8 +285,15 @@ pub unsafe extern "C" fn kvb_fences_completed(
     fence: u64,
     error: *mut kvb_error,
 ) -> kvb_status {
-    let timeline = self::timeline(timeline);
-    let change = |fences: &mut kvb_fences| fences.inner.completed(timeline, Fence(fence));
+    let change = |fences: &mut kvb_fences| {
+        let completed = fences
+            .inner
+            .completed(self::timeline(timeline), Fence(fence));
+        completed.map_err(|error| OnTimeline {
+            asked: timeline,
+            error,
+        })
+    };
     // SAFETY: the head of the header says what pointers must be.
     unsafe { error::change(fences, error, change) }
 }
@@ -265,7 +312,7 @@ pub unsafe extern "C" fn kvb_fences_last(
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (fences, out) = unsafe { (arg::get(fences)?, arg::place(fence)?) };
         let last = fences.inner.last(self::timeline(timeline));
-        out.write(last.map_err(refused::<FenceError>)?.0);
+        out.write(last.map_err(on_timeline(timeline))?.0);
         Ok(())
     };
     // SAFETY: as above.

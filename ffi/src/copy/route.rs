@@ -49,7 +49,8 @@ pub unsafe extern "C" fn kvb_copy_route_create(
 /// the destination stay as they are. What a rank gets from another one if the tensor-parallel degree changes.
 ///
 /// As `kvb_copy_route_create`, but the two sides may have different numbers of heads. `KVB_ERR_INVALID`: no head; `KVB_ERR_OUT_OF_RANGE`: no
-/// such heads (`error->which` is the plane, `error->needed` heads would have to be there of which there are `error->limit`);
+/// such heads (`error->which` is the plane, `error->needed` heads would have to be there of which there are `error->limit`;
+/// `error->available` is 0 if it is the source, 1 if it is the destination);
 /// `KVB_ERR_UNKNOWN_FORMAT`: nothing says what is inside of the plane `error->which`. NULL: only `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kvb_copy_route_create_heads(

@@ -5,6 +5,11 @@ use kvblock::{CopyEnd, CopyPlanError, CopyRouteError, FenceError, RunsError};
 use super::{Figures, Told};
 use crate::status::*;
 
+/// 0 in the place of what there is: the source. 1: the destination.
+fn number_of(end: CopyEnd) -> Figures {
+    Figures::NONE.of(usize::from(end == CopyEnd::Destination))
+}
+
 impl Told for RunsError {
     fn status(&self) -> kvb_status {
         match self {
@@ -86,14 +91,14 @@ impl Told for CopyRouteError {
             }
             Self::HeadsOutOfRange {
                 plane,
+                end,
                 first,
                 asked,
                 heads,
-                ..
             } => Figures {
                 needed: u64::from(first) + u64::from(asked),
                 limit: heads.into(),
-                ..Figures::NONE
+                ..number_of(end)
             }
             .which_place(plane),
             Self::Touch {
@@ -122,10 +127,12 @@ impl Told for CopyPlanError {
                 end,
                 block,
                 blocks,
-            } => Figures::needed(block.get() as usize)
-                .of(usize::from(end == CopyEnd::Destination))
-                .at_most(blocks)
-                .which_place(pair),
+            } => Figures {
+                needed: block.get().into(),
+                ..number_of(end)
+            }
+            .at_most(blocks)
+            .which_place(pair),
             Self::OntoItself { pair, block } => {
                 Figures::needed(block.get() as usize).which_place(pair)
             }
@@ -163,9 +170,13 @@ impl Told for FenceError {
                 needed: memory.get().into(),
                 ..Figures::NONE
             },
-            Self::OutOfRange { block, blocks, .. } => {
-                Figures::needed(block.get() as usize).at_most(blocks)
-            }
+            Self::OutOfRange {
+                memory,
+                block,
+                blocks,
+            } => Figures::needed(block.get() as usize)
+                .at_most(blocks)
+                .which(memory.get()),
             Self::TooManyBlocks { asked, max } => Figures::needed(asked).at_most(max),
             Self::NotLater { fence, last, .. } => Figures {
                 needed: fence.0,

@@ -54,7 +54,7 @@ pub struct kvb_error {
     pub status: kvb_status,
     /// The shard where it failed, or `KVB_NO_SHARD`.
     pub shard: u32,
-    /// Which of several the status is about, where it says so: a number of the input, a plane, a writer; otherwise 0.
+    /// Which of several the status is about, where it says so: a number of the input, a plane, a memory, a writer; otherwise 0.
     pub which: u32,
     /// See above; 0 where it says nothing.
     pub needed: u64,

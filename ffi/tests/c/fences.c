@@ -100,7 +100,7 @@ static void refusals(void) {
     REFUSED(KVB_ERR_TOO_MANY_BLOCKS, kvb_fences_track(fences, 3, SIZE_MAX, &error));
     CHECK_OK(kvb_fences_track(fences, 3, 99, &error));
     REFUSED(KVB_ERR_NO_SUCH_BLOCK, kvb_fences_waits_for(fences, plan, 0, &waits, &error));
-    CHECK(error.needed == 99 && error.limit == 99);
+    CHECK(error.needed == 99 && error.limit == 99 && error.which == 3);
     CHECK_OK(kvb_fences_track(fences, 3, 100, &error));
     REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_waits_for(fences, plan, 256, &waits, &error));
     REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_record(fences, plan, 1, 1, &error));
@@ -124,6 +124,20 @@ static void refusals(void) {
     CHECK_EQ(last, 9);
     REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_completed(fences, 1, 9, &error));
     REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_last(fences, 1, &last, &error));
+    /* A number is told as it was given, however large. */
+    REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_completed(fences, 256, 9, &error));
+    CHECK(error.needed == 256 && error.limit == 1 && strstr(error.message, "256") != NULL);
+    REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_last(fences, UINT32_MAX, &last, &error));
+    CHECK(error.needed == UINT32_MAX && error.limit == 1);
+    REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_record(fences, plan, 300, 9, &error));
+    CHECK_EQ(error.needed, 300);
+    REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_waits_for(fences, plan, 300, &waits, &error));
+    CHECK_EQ(error.needed, 300);
+    REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_fences_record_blocks(fences, 3, &block, 1, KVB_ACCESS_READ, 300, 9, &error));
+    CHECK_EQ(error.needed, 300);
+    REFUSED(KVB_ERR_OUT_OF_RANGE,
+            kvb_fences_waits_for_blocks(fences, 3, &block, 1, KVB_ACCESS_READ, 300, &waits, &error));
+    CHECK_EQ(error.needed, 300);
 
     kvb_waits small = {.struct_size = sizeof small - 8};
     REFUSED(KVB_ERR_STRUCT_SIZE, kvb_fences_waits_for(fences, plan, 0, &small, &error));

@@ -156,9 +156,9 @@ static void routes(void) {
     route = NULL;
     REFUSED(KVB_ERR_INVALID, kvb_copy_route_create_heads(wide, rank, 2, 0, 0, &route, &error));
     REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_copy_route_create_heads(wide, rank, 3, 0, 2, &route, &error));
-    CHECK(error.which == 0 && error.needed == 5 && error.limit == 4);
+    CHECK(error.which == 0 && error.needed == 5 && error.limit == 4 && error.available == 0);
     REFUSED(KVB_ERR_OUT_OF_RANGE, kvb_copy_route_create_heads(wide, rank, 0, UINT32_MAX, 2, &route, &error));
-    CHECK(error.needed == (uint64_t)UINT32_MAX + 2 && error.limit == 2);
+    CHECK(error.needed == (uint64_t)UINT32_MAX + 2 && error.limit == 2 && error.available == 1);
     REFUSED(KVB_ERR_UNKNOWN_FORMAT, kvb_copy_route_create_heads(source, destination, 0, 0, 2, &route, &error));
     CHECK_EQ(error.which, 1);
     REFUSED(KVB_ERR_NULL, kvb_copy_route_create_heads(NULL, rank, 0, 0, 2, &route, &error));
