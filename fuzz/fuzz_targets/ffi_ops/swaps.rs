@@ -411,9 +411,10 @@ fn finish(world: &mut World, at: usize, bytes: &mut Bytes<'_>) {
         names
     );
     let state = state_of(to, seq).expect("a sequence that has come");
-    // More, if the rest of its tokens was computed before it was finished.
-    let computed = world.swaps[at].computed;
-    assert!(state.computed >= computed, "what was computed came along");
+    assert_eq!(
+        state.computed, world.swaps[at].computed,
+        "all that was computed came along, and no more"
+    );
     assert!(state_of(from, source).is_none(), "it is on both sides");
     world.over(from_at, source);
     check(&world.swaps[at]);
