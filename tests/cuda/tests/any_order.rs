@@ -15,6 +15,7 @@ use kvblock::{
     TimelineId,
 };
 use support::driver::Driver;
+use support::random::Random;
 use support::seeds::{Named, seeds};
 use support::stand_in::Live;
 
@@ -24,28 +25,6 @@ const BLOCKS: u32 = 12;
 const BYTES: u64 = 64;
 /// Timelines of a table.
 const TIMELINES: usize = 8;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let word = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        ((u128::from(word) * u128::from(bound)) >> 64) as u64
-    }
-
-    /// A place in a list; `None` if it is empty.
-    fn place<T>(&mut self, list: &[T]) -> Option<usize> {
-        (!list.is_empty()).then(|| self.below(list.len() as u64) as usize)
-    }
-}
 
 enum Pool {
     Device(DevicePool),

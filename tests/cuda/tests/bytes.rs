@@ -13,39 +13,11 @@ use kvblock::{
     BlockId, BlockLayout, CopyPlan, CopyRoute, FenceTable, HeadSlice, HostMemory, HostMover,
     KvTensor, MemoryId, Mover, Order, Plane,
 };
+use support::random::Random;
 use support::seeds::{Named, seeds};
 use support::stand_in::StandIn;
 
 const SEEDS: u64 = 250;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let words = (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes());
-        words.take(count).collect()
-    }
-}
 
 /// How the tensors of a layout are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use kvblock::{
     Order, Plane, Tile,
 };
 use support::driver::Driver;
+use support::random::Random;
 
 const GIB: u64 = 1 << 30;
 const PAGE: u64 = 4096;
@@ -26,22 +27,6 @@ const PIECE: u64 = 3 * GIB / 4 + PAGE;
 /// What an offset of 31 or 32 bits ends at and twice that, and the end of a piece behind that.
 const EDGES: [u64; 4] = [2 * GIB, 4 * GIB, 6 * PIECE, 8 * GIB];
 const WIDTHS: [u32; 5] = [16, 8, 4, 2, 1];
-
-/// splitmix64.
-struct Noise(u64);
-
-impl Noise {
-    fn bytes(&mut self, count: u64) -> Vec<u8> {
-        let mut word = || {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (mixed ^ mixed >> 31).to_le_bytes()
-        };
-        let words = (0..count.div_ceil(8)).flat_map(|_| word());
-        words.take(count as usize).collect()
-    }
-}
 
 /// A memory that both movers have.
 struct Known {
@@ -59,7 +44,7 @@ struct World<'a> {
     twin: HostMover,
     twin_fences: FenceTable,
     known: Vec<Known>,
-    noise: Noise,
+    noise: Random,
 }
 
 impl<'a> World<'a> {
@@ -82,7 +67,7 @@ impl<'a> World<'a> {
             twin,
             twin_fences,
             known: Vec::new(),
-            noise: Noise(seed),
+            noise: Random::new(seed),
         }
     }
 
@@ -135,7 +120,7 @@ impl<'a> World<'a> {
             let address = layout.address(at, block).expect("a block");
             let from = (address - AROUND.min(address - start)).max(start);
             let bytes = (address + plane.block_bytes + AROUND).min(end) - from;
-            let noise = self.noise.bytes(bytes);
+            let noise = self.noise.bytes(bytes as usize);
             self.put(id, from, &noise);
             let twin = self.twin.bytes_mut(id, from, bytes);
             twin.expect("registered").copy_from_slice(&noise);

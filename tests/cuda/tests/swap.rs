@@ -11,6 +11,7 @@ use kvblock::{
     Leases, MemoryId, Mover, Namespace, Order, Owner, PoolConfig, Prompt, Sequences,
     SequencesConfig, ShardId, Swap,
 };
+use support::random::Random;
 use support::seeds::{Named, seeds};
 use support::stand_in::StandIn;
 
@@ -19,17 +20,6 @@ const DEVICE_BLOCKS: usize = 24;
 const HOST_BLOCKS: usize = 40;
 /// Bytes of K or V of a position in a layer.
 const ROW: usize = 16;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
 
 /// What an engine computes for a token at a position, in a plane.
 fn row(plane: usize, position: usize, token: u32) -> [u8; ROW] {
@@ -195,7 +185,7 @@ fn what_was_computed_is_there_after_any_swaps() {
     for seed in seeds(200) {
         let _named = Named(seed);
         stand_in.reset(seed);
-        let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+        let mut random = Random::new(seed);
         let mut world = World::new(&stand_in);
         // Where each is, its tokens, and its swap if it is on its way from there.
         let mut all: Vec<(Tier, Handle, Vec<u32>, Option<Swap>)> = Vec::new();

@@ -11,6 +11,7 @@ use kvblock::cuda::{
 };
 use kvblock::{BlockId, BlockLayout, CopyRoute, Fence, FenceTable, MemoryId, Mover, Plane};
 use support::driver::Driver;
+use support::random::Random;
 use support::seeds::{Named, seeds};
 
 const SEEDS: u64 = 20;
@@ -18,27 +19,6 @@ const MOVERS: u64 = 3;
 const COPIES: u64 = 60;
 const BLOCKS: usize = 10;
 const BYTES: usize = 48;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let word = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        ((u128::from(word) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn block(&mut self) -> usize {
-        self.below(BLOCKS as u64) as usize
-    }
-}
 
 /// What is in order by one lock: the table, and what each block of the device and of the host has.
 struct Shared {
@@ -58,7 +38,8 @@ fn copy_at_random(
     let routes = routes.map(|(from, to)| (from, to, route(from, to).expect("a route")));
     for _ in 0..COPIES {
         let (from, to, route) = &routes[random.below(3) as usize];
-        let (source, destination) = (random.block(), random.block());
+        let mut block = || random.below(BLOCKS as u64) as usize;
+        let (source, destination) = (block(), block());
         if from == to && source == destination {
             continue;
         }
