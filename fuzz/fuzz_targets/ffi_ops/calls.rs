@@ -177,8 +177,8 @@ pub(crate) fn create_registry(world: &mut World, bytes: &mut Bytes<'_>) {
 
 fn some_ranks(named: u32, bytes: &mut Bytes<'_>) -> Vec<kvb_rank> {
     let rank = |at: u32, bytes: &mut Bytes<'_>| kvb_rank {
-        // Names of pools are not to be the same.
-        shard: if bytes.rarely() { 7 } else { 10 * named + at },
+        // No two pools have one name, so that no two sequences do; two ranks of an instance that have one are refused.
+        shard: 10 * named + if bytes.rarely() { 0 } else { at },
         reserved: 0,
         blocks: bytes.below(40),
         max_blocks: bytes.below(3) * 20,
