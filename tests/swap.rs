@@ -672,6 +672,25 @@ fn content_that_turns_out_bad_is_not_taken_over() {
 }
 
 #[test]
+fn a_swap_whose_table_of_leases_is_gone_names_what_it_reads() {
+    let (mut device, mut host) = tiers(3, 4);
+    let a = device.computed("P6", Growth::Cap(4));
+    let mut swap = device.swap(a, &mut host, "P6", Growth::OnDemand).unwrap();
+    swap.copying(Fence(1)).unwrap();
+    let table = core::mem::replace(
+        &mut device.leases,
+        Leases::new(device.seqs.pool(), 1000).unwrap(),
+    );
+    drop(table);
+    assert!(device.seqs.audit(&[&device.leases]).is_err());
+    assert_eq!(swap.lease().ids().len(), 2);
+    device.seqs.audit(&[&device.leases, swap.lease()]).unwrap();
+    assert!(swap.complete(Fence(1)));
+    swap.finish(&mut device.seqs, &mut host.seqs).unwrap();
+    device.counts(2, 1, 0);
+}
+
+#[test]
 fn a_dropped_swap_leaves_the_sequence_to_its_source() {
     // Before the copy: its blocks at the destination are those of a sequence that is to be released there.
     let (mut device, mut host) = tiers(3, 4);

@@ -2040,7 +2040,7 @@ kvb_status kvb_pool_leases_create(const kvb_pool *pool, size_t budget, kvb_lease
 
 /**
  * Lets go of a table and ends its leases, but for those that a `kvb_lease`, an export or a swap still has. To an audit these are named by
- * a `kvb_lease`; a swap has none to give: let the table live as long as the swap if you audit.
+ * a `kvb_lease`.
  *
  * Threads: no other call may use it meanwhile. O(references given back). NULL: nothing happens.
  */
@@ -3948,6 +3948,14 @@ kvb_status kvb_swap_pairs(const kvb_swap *swap,
                           size_t capacity,
                           size_t *count,
                           kvb_error *error);
+
+/**
+ * A handle of the lease that holds the source's blocks until the copy has passed: for an audit when its table is gone.
+ *
+ * Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`. Threads: the swap's. O(shards); allocates.
+ * Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+ */
+kvb_status kvb_swap_lease(const kvb_swap *swap, kvb_lease **out);
 
 /**
  * A handle of what holds the destination's blocks until the copy has passed: for whoever answers for them when the swap is gone. Its one

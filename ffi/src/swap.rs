@@ -10,7 +10,7 @@ use kvblock::{
 use crate::arg::{self, Answer, Argument, Versioned};
 use crate::copy::list_pairs;
 use crate::error::{self, kvb_error, plain, refused};
-use crate::leases::kvb_leases;
+use crate::leases::{kvb_lease, kvb_leases};
 use crate::object;
 use crate::seqs::{ReadAdmit, kvb_admit, kvb_handle, kvb_seqs};
 use crate::status::{KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, KVB_ERR_SAME_INSTANCE, kvb_status};
@@ -159,6 +159,26 @@ pub unsafe extern "C" fn kvb_swap_pairs(
     };
     // SAFETY: as above.
     unsafe { error::call(error, body) }
+}
+
+/// A handle of the lease that holds the source's blocks until the copy has passed: for an audit when its table is gone.
+///
+/// Ownership: `*out` is the caller's, to be given to `kvb_lease_destroy`. Threads: the swap's. O(shards); allocates.
+/// Errors: `KVB_ERR_NO_MEMORY`. NULL: neither.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kvb_swap_lease(
+    swap: *const kvb_swap,
+    out: *mut *mut kvb_lease,
+) -> kvb_status {
+    plain(|| {
+        // SAFETY: the head of the header says what pointers must be; so for both.
+        let (swap, out) = unsafe { (arg::get(swap)?, arg::place(out)?) };
+        let mut inner = Vec::new();
+        let enough = inner.try_reserve_exact(swap.inner.leases().count());
+        enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
+        inner.extend(swap.inner.leases().cloned());
+        object::give(kvb_lease { inner }, out)
+    })
 }
 
 /// A handle of what holds the destination's blocks until the copy has passed: for whoever answers for them when the swap is gone. Its one

@@ -9,14 +9,14 @@ use super::export::InstanceExport;
 use super::import::InstanceIncoming;
 use crate::block::BlockId;
 use crate::error::{OutOfMemory, WrongPool};
-use crate::lease::{Leases, Owner};
+use crate::lease::{Lease, Leases, Owner};
 use crate::pool::Fence;
 use crate::sequence::{
     Admit, Copies, ExportError, Handle, Stale, SwapAbortError, SwapCopyError, SwapError,
     SwapFinishError, SwapStage, Terms, check_content, check_copied, check_pool, source_is_gone,
 };
 use crate::sequence::{ImportError, NoSuchShard};
-use crate::transfer::{Import, NotOpen};
+use crate::transfer::{Export, Import, NotOpen};
 
 /// A sequence of an instance on its way to another tier. As [`Swap`](crate::Swap), with what is copied on each shard.
 ///
@@ -126,6 +126,11 @@ impl InstanceSwap {
             (SwapStage::Open, Some(copies)) => copies.pairs(),
             _ => &[],
         }
+    }
+
+    /// What holds each shard's blocks at the source until its copy has passed.
+    pub fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.export.shards().iter().map(Export::lease)
     }
 
     /// What holds each shard's blocks at the destination until its copy has passed.

@@ -34,6 +34,11 @@ public:
             return kvb_swap_pairs(get(), shard, sources.data(), destinations.data(), sources.size(), &count, error);
         });
     }
+    /** The lease that holds the source's blocks meanwhile, for an audit when its table is gone. */
+    Result<Lease> lease() const noexcept {
+        return detail::made<Lease, kvb_lease>(
+            [&](kvb_lease** out, kvb_error*) { return kvb_swap_lease(get(), out); });
+    }
     /** What holds the destination's blocks meanwhile, for whoever answers when the swap is gone. */
     Result<Import> import_handle() const noexcept {
         return detail::made<Import, kvb_import>(

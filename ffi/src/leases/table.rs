@@ -66,7 +66,7 @@ pub unsafe extern "C" fn kvb_pool_leases_create(
 }
 
 /// Lets go of a table and ends its leases, but for those that a `kvb_lease`, an export or a swap still has. To an audit these are named by
-/// a `kvb_lease`; a swap has none to give: let the table live as long as the swap if you audit.
+/// a `kvb_lease`.
 ///
 /// Threads: no other call may use it meanwhile. O(references given back). NULL: nothing happens.
 #[unsafe(no_mangle)]

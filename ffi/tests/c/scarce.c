@@ -118,6 +118,22 @@ static kvb_status swap_a_sequence(void) {
     return status;
 }
 
+static kvb_status lease_of_a_swap(void) {
+    kvb_swap *swap = NULL;
+    const size_t failing = refused;
+    refused = 0;
+    CHECK_OK(swap_with(&swap));
+    refused = failing;
+    calls = 0;
+    kvb_lease *lease = NULL;
+    kvb_status status = kvb_swap_lease(swap, &lease);
+    CHECK((status == KVB_OK) == (lease != NULL));
+    CHECK_OK(kvb_swap_abort(swap, on(1), NULL));
+    kvb_lease_destroy(lease);
+    kvb_swap_destroy(swap);
+    return status;
+}
+
 static kvb_status import_of_a_swap(void) {
     kvb_swap *swap = NULL;
     const size_t failing = refused;
@@ -381,7 +397,7 @@ static const struct {
 #define ALWAYS(name) {#name, name, 1}
 #define MAYBE(name) {#name, name, 0}
     ALWAYS(export_a_copy), ALWAYS(lease_of_an_export), ALWAYS(import_from_an_export), ALWAYS(move_a_sequence),
-    ALWAYS(swap_a_sequence), ALWAYS(import_of_a_swap),
+    ALWAYS(swap_a_sequence), ALWAYS(lease_of_a_swap), ALWAYS(import_of_a_swap),
     ALWAYS(add_and_remove), MAYBE(lend), ALWAYS(candidates), MAYBE(admit_in_the_fleet), ALWAYS(report), ALWAYS(metrics),
     MAYBE(audit), ALWAYS(make_a_fleet), ALWAYS(make_flights), ALWAYS(plan_a_format), ALWAYS(plan_ranks), ALWAYS(layout_and_format),
     ALWAYS(make_a_route), ALWAYS(make_a_plan), ALWAYS(set_a_plan), ALWAYS(make_fences), ALWAYS(make_a_tiled_layout),

@@ -367,6 +367,28 @@ static void what_does_not_end(void) {
     close_tiers();
 }
 
+/* A table that goes amid a swap leaves its lease to it: an audit misses the blocks until it is named. */
+static void a_table_goes_before_its_swap(void) {
+    open_tiers();
+    kvb_handle seq = run_prompt(device, device->seqs, tokens, 10), out;
+    kvb_swap *swap = out_of_the_device(seq);
+    kvb_lease *lease = NULL;
+    kvb_leases_destroy(on_device);
+    REFUSED(KVB_ERR_INCONSISTENT, kvb_seqs_audit(device->seqs, NULL, 0, &error));
+    CHECK_OK(kvb_swap_lease(swap, &lease));
+    CHECK_EQ(kvb_lease_shards(lease), SHARDS);
+    const kvb_holder read = holder(KVB_HOLDER_LEASE, lease);
+    check_audit(device->seqs, &read, 1);
+    copy_all(swap, device, host, 3);
+    CHECK_OK(kvb_swap_finish(swap, device->seqs, host->seqs, &out, &error));
+    check_audit(device->seqs, NULL, 0);
+    kvb_lease_destroy(lease);
+    kvb_swap_destroy(swap);
+    CHECK_OK(kvb_seqs_release(host->seqs, &out, 1));
+    CHECK_OK(kvb_seqs_leases_create(device->seqs, 8, &on_device));
+    close_tiers();
+}
+
 static void nulls_and_sizes(void) {
     open_tiers();
     kvb_handle seq = run_prompt(device, device->seqs, tokens, 10);
@@ -400,6 +422,10 @@ static void nulls_and_sizes(void) {
     CHECK_STATUS(kvb_swap_import(NULL, &import), KVB_ERR_NULL);
     CHECK_STATUS(kvb_swap_import(swap, NULL), KVB_ERR_NULL);
     CHECK(import == NULL);
+    kvb_lease *lease = NULL;
+    CHECK_STATUS(kvb_swap_lease(NULL, &lease), KVB_ERR_NULL);
+    CHECK_STATUS(kvb_swap_lease(swap, NULL), KVB_ERR_NULL);
+    CHECK(lease == NULL);
     REFUSED(KVB_ERR_NULL, kvb_swap_copying(NULL, 0, 1, &error));
     CHECK(!kvb_swap_complete(NULL, 0, 1));
     REFUSED(KVB_ERR_NULL, kvb_swap_finish(NULL, from, to, NULL, &error));
@@ -419,6 +445,7 @@ int main(void) {
     it_is_called_off();
     what_does_not_begin();
     what_does_not_end();
+    a_table_goes_before_its_swap();
     nulls_and_sizes();
     puts("swaps: done");
     return 0;

@@ -189,6 +189,7 @@ void swaps() {
     NEED(out.copying(0, 5));
     CHECK(!out.complete(0, 4));
     REFUSED(out.finish(device, host), KVB_ERR_NOT_COPIED);
+    CHECK_EQ(NEED(out.lease()).owner(), 1);
     CHECK(out.complete(0, 5));
     const Handle waiting = NEED(out.finish(device, host));
     CHECK(waiting == Handle(NEED(out.info()).seq));

@@ -16,7 +16,8 @@ pub(crate) fn create_table(world: &mut World, bytes: &mut Bytes<'_>) {
         // SAFETY: as above.
         unsafe { kvb_leases_destroy(it) };
         if forget(&mut world.tables, it).is_some() {
-            world.lost_a_table |= world.swaps_begun > 0;
+            let of_it = world.read_by.iter_mut().filter(|(_, table)| *table == it);
+            of_it.for_each(|(_, table)| *table = ptr::null_mut());
         }
         return;
     }

@@ -160,6 +160,11 @@ fn begin(world: &mut World, bytes: &mut Bytes<'_>) {
         seen(after),
         "the source of a swap stays as it is"
     );
+    let mut lease = ptr::null_mut();
+    // SAFETY: it was just made, and there is a place.
+    assert_eq!(unsafe { kvb_swap_lease(it, &mut lease) }, KVB_OK);
+    let home = world.registries[at].home;
+    world.read_by.push((Object { it: lease, home }, leases));
     let info = info_of(it);
     assert_eq!(info.source, seq);
     world.named(to, info.seq);

@@ -10,7 +10,7 @@ use kvblock_c::copy::{
 use kvblock_c::error::kvb_error;
 use kvblock_c::holder::{
     KVB_HOLDER_BLOCKS, KVB_HOLDER_CHAIN, KVB_HOLDER_DETACHED, KVB_HOLDER_IMPORT, KVB_HOLDER_LANES,
-    KVB_HOLDER_LEASES, KVB_HOLDER_RESERVATION, KVB_HOLDER_SEQS, kvb_holder,
+    KVB_HOLDER_LEASE, KVB_HOLDER_LEASES, KVB_HOLDER_RESERVATION, KVB_HOLDER_SEQS, kvb_holder,
 };
 use kvblock_c::lanes::{kvb_lanes, kvb_lanes_destroy};
 use kvblock_c::leases::{kvb_lease, kvb_lease_destroy, kvb_leases, kvb_leases_destroy};
@@ -71,8 +71,8 @@ pub(crate) struct World {
     pub(crate) swaps: Vec<Transit>,
     pub(crate) swaps_begun: u64,
     pub(crate) imports: Vec<Filled>,
-    /// A table of leases is gone, and a swap may hold blocks by a lease of it that nobody can name.
-    pub(crate) lost_a_table: bool,
+    /// The lease of each swap that was begun, and the table that names it to an audit; null if that is gone.
+    pub(crate) read_by: Vec<(Object<kvb_lease>, *mut kvb_leases)>,
     pub(crate) copies: Copies,
     /// Where each pool's events were read up to.
     pub(crate) read: u64,
@@ -186,7 +186,7 @@ impl World {
             swaps: Vec::new(),
             swaps_begun: 0,
             imports: Vec::new(),
-            lost_a_table: false,
+            read_by: Vec::new(),
             copies: Copies::default(),
             read: 0,
             time: 0,
@@ -290,8 +290,9 @@ impl World {
                 kvb_lease_destroy(lease.it);
             }
             imports::take(&mut self);
-            if !self.lost_a_table {
-                self.audit();
+            self.audit();
+            for (lease, _) in self.read_by.drain(..) {
+                kvb_lease_destroy(lease.it);
             }
             core::mem::take(&mut self.copies).end();
             // Some swaps end while both sides are there, and some when nobody is left.
@@ -357,6 +358,12 @@ impl World {
             .chain(of(KVB_HOLDER_BLOCKS, &self.blocks, home))
             .chain(of(KVB_HOLDER_CHAIN, &self.chains, home))
             .chain(of(KVB_HOLDER_LEASES, &self.tables, home))
+            .chain(
+                self.read_by
+                    .iter()
+                    .filter(|(lease, table)| lease.home & home != 0 && table.is_null())
+                    .map(|(lease, _)| holder(KVB_HOLDER_LEASE, lease.it.cast())),
+            )
             .chain(
                 imports::left_behind(self)
                     .into_iter()

@@ -30,7 +30,7 @@ use super::import::Incoming;
 use super::{ExportError, Sequences};
 use crate::block::BlockId;
 use crate::error::WrongPool;
-use crate::lease::{Leases, Owner};
+use crate::lease::{Lease, Leases, Owner};
 use crate::pool::{Core, Fence};
 use crate::transfer::{Export, Import, NotOpen, Phase};
 
@@ -219,6 +219,12 @@ impl Swap {
             SwapStage::Open => self.copies.pairs(),
             SwapStage::Aborted | SwapStage::Finished => &[],
         }
+    }
+
+    /// What holds the source's blocks until the copy has passed.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        self.export.lease()
     }
 
     /// What holds the destination's blocks until the copy has passed; its one writer is this swap.
