@@ -10,12 +10,13 @@ use kvblock::{BlockId, BlockLayout, CopyPlanError, CopyRoute, FenceTable, Memory
 use support::stand_in::StandIn;
 
 struct Device {
-    stand_in: StandIn,
     mover: CudaMover,
     fences: FenceTable,
     pool: DevicePool,
     /// What its memory began with.
     before: Vec<u8>,
+    /// Dropped last: then another test may have it.
+    stand_in: StandIn,
 }
 
 fn pairs(list: &[(u32, u32)]) -> Vec<(BlockId, BlockId)> {
