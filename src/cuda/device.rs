@@ -7,7 +7,7 @@ use core::fmt;
 use core::ptr::null_mut;
 use std::sync::OnceLock;
 
-use super::driver::{Code, Driver, Raw, SUCCESS, answered, call};
+use super::driver::{Code, Driver, Raw, SUCCESS, answered, call, twice};
 use super::error::{CudaError, is_sticky};
 use super::kernels::Kernels;
 use super::leftovers::Leftovers;
@@ -191,9 +191,15 @@ impl CudaDevice {
 
     /// The same in `Drop`, to wait for what is under way: if that cannot be, the device is not used any more.
     pub(super) fn enter_surely(&self) -> Result<Current<'_>, CudaError> {
-        // A failure says nothing about a second call.
-        let entered = self.enter().or_else(|_| self.enter());
-        entered.inspect_err(|error| self.poison(error))
+        twice(|| self.enter()).inspect_err(|error| self.poison(error))
+    }
+
+    /// Waits for what is under way: if that cannot be, the device is not used any more, and the error says so.
+    pub(super) fn surely(&self, wait: impl Fn() -> Result<(), CudaError>) -> Result<(), CudaError> {
+        twice(wait).or_else(|error| {
+            self.poison(&error);
+            self.check_alive()
+        })
     }
 }
 
@@ -234,17 +240,15 @@ impl Inner {
         if let Some(before) = before {
             // SAFETY: it was current on this thread.
             let set = || unsafe { call!(self.context_set(before)) };
-            // A failure says nothing about a second call, and nothing here depends on what is current instead.
-            let _ = set().or_else(|_| set());
+            // Nothing here depends on what is current instead.
+            let _ = twice(set);
         }
     }
 
     fn relaxed<T>(&self, body: impl FnOnce() -> T) -> Result<T, CudaError> {
         let mode = self.exchange_mode(RELAXED)?;
         let answer = body();
-        // If it fails twice this thread captures streams in a laxer mode from now on; what the body did has been done.
-        let back = self.exchange_mode(mode);
-        let _ = back.or_else(|_| self.exchange_mode(mode));
+        self.restore_mode(mode);
         // Unless nothing of this device is of any use any more.
         self.check_alive()?;
         Ok(answer)
@@ -255,6 +259,11 @@ impl Inner {
         // SAFETY: there is place for a mode, and it is one that the driver knows.
         unsafe { call!(self.exchange_capture_mode(&raw mut mode)) }?;
         Ok(mode)
+    }
+
+    /// If it fails twice this thread captures streams in a laxer mode from now on; what was done in that has been done.
+    fn restore_mode(&self, mode: c_int) {
+        let _ = twice(|| self.exchange_mode(mode));
     }
 
     /// Learns what the device is.
@@ -282,18 +291,14 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // What may be in use by a device that failed for good goes with the context, if it is held here.
         if self.check_alive().is_ok() {
-            // A failure says nothing about a second call.
-            if let Ok(before) = self.make_current().or_else(|_| self.make_current()) {
-                let mode = self
-                    .exchange_mode(RELAXED)
-                    .or_else(|_| self.exchange_mode(RELAXED));
+            if let Ok(before) = twice(|| self.make_current()) {
+                let mode = twice(|| self.exchange_mode(RELAXED));
                 if let Some(kernels) = self.kernels.take() {
                     kernels.unload(self.driver, &self.leftovers);
                 }
                 self.leftovers.give_back(self.driver);
                 if let Ok(mode) = mode {
-                    let back = self.exchange_mode(mode);
-                    let _ = back.or_else(|_| self.exchange_mode(mode));
+                    self.restore_mode(mode);
                 }
                 self.leave(before);
             }

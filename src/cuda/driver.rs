@@ -132,6 +132,11 @@ pub(super) fn answered(call: &'static str, code: Code) -> Result<(), CudaError> 
     }
 }
 
+/// The second answer where the first one is an error: a failure of a call says nothing about another.
+pub(super) fn twice<T>(call: impl Fn() -> Result<T, CudaError>) -> Result<T, CudaError> {
+    call().or_else(|_| call())
+}
+
 impl core::fmt::Debug for Driver {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Driver")

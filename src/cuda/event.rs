@@ -71,12 +71,7 @@ impl Event {
 
     /// Blocks until it has passed, and if that cannot be known, the device is not used any more.
     pub(super) fn wait_surely(&self, current: &Current<'_>) -> Result<(), CudaError> {
-        // A failure of the call itself says nothing about the event: a second one does.
-        let passed = self.wait(current).or_else(|_| self.wait(current));
-        passed.or_else(|error| {
-            current.device().poison(&error);
-            current.device().check_alive()
-        })
+        current.device().surely(|| self.wait(current))
     }
 }
 

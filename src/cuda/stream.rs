@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 
 use super::buffer::give_back;
 use super::device::{CudaDevice, Current};
-use super::driver::{Code, DevicePtr, Raw, call};
+use super::driver::{Code, DevicePtr, Raw, call, twice};
 use super::error::CudaError;
 use super::event::Event;
 use super::leftovers::Leftover;
@@ -114,12 +114,7 @@ impl CudaStream {
 
     /// Blocks until everything in it is done, and if that cannot be known, the device is not used any more.
     pub(super) fn finish_surely(&self, current: &Current<'_>) -> Result<(), CudaError> {
-        // A failure of the call itself says nothing about the stream: a second one does.
-        let finished = self.finish(current).or_else(|_| self.finish(current));
-        finished.or_else(|error| {
-            current.device().poison(&error);
-            current.device().check_alive()
-        })
+        current.device().surely(|| self.finish(current))
     }
 
     /// Some of what was put into it before this error may be under way. Blocks until it is not.
@@ -138,15 +133,14 @@ impl CudaStream {
         Ok(status != 0)
     }
 
-    /// The same in `Drop`, where nobody is there to be told: a failure of the call says nothing about a second one, and what then cannot
-    /// be known is taken for no capture. A legacy default stream that cannot be waited for without breaking a capture off counts as
+    /// The same in `Drop`, where nobody is there to be told: what cannot be known is taken for no capture. A legacy default stream that cannot be waited for without breaking a capture off counts as
     /// captured.
     pub(super) fn is_surely_capturing(&self, current: &Current<'_>) -> bool {
         let capturing = || match self.is_capturing(current) {
             Err(CudaError::Driver { code: IMPLICIT, .. }) => Ok(true),
             other => other,
         };
-        capturing().or_else(|_| capturing()) == Ok(true)
+        twice(capturing) == Ok(true)
     }
 
     /// What is put into it from now on waits for an event.
