@@ -2,6 +2,7 @@
 
 use alloc::alloc::{alloc, dealloc};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
@@ -45,6 +46,17 @@ impl<T> Drop for Room<T> {
         // SAFETY: from `alloc` with this layout, and not filled.
         unsafe { dealloc(self.memory.as_ptr().cast(), Layout::new::<T>()) };
     }
+}
+
+/// Handles of what each shard has.
+pub(crate) fn handles<'a, T: Clone + 'a>(
+    of: impl Iterator<Item = &'a T> + Clone,
+) -> Result<Vec<T>, Argument> {
+    let mut list = Vec::new();
+    let enough = list.try_reserve_exact(of.clone().count());
+    enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
+    list.extend(of.cloned());
+    Ok(list)
 }
 
 /// What came back, as C knows it.

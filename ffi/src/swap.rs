@@ -1,6 +1,5 @@
 //! Sequences on their way to another tier of memory, host memory for instance, and back, instead of being computed again.
 
-use alloc::vec::Vec;
 use core::ptr;
 
 use kvblock::{
@@ -13,7 +12,7 @@ use crate::error::{self, kvb_error, plain, refused};
 use crate::leases::{kvb_lease, kvb_leases};
 use crate::object;
 use crate::seqs::{ReadAdmit, kvb_admit, kvb_handle, kvb_seqs};
-use crate::status::{KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, KVB_ERR_SAME_INSTANCE, kvb_status};
+use crate::status::{KVB_ERR_OUT_OF_RANGE, KVB_ERR_SAME_INSTANCE, kvb_status};
 use crate::transfer::kvb_import;
 
 /// A sequence on its way from one registry to another. You copy the blocks, shard by shard, say when that is done, and then finish the
@@ -173,10 +172,7 @@ pub unsafe extern "C" fn kvb_swap_lease(
     plain(|| {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (swap, out) = unsafe { (arg::get(swap)?, arg::place(out)?) };
-        let mut inner = Vec::new();
-        let enough = inner.try_reserve_exact(swap.inner.leases().count());
-        enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
-        inner.extend(swap.inner.leases().cloned());
+        let inner = object::handles(swap.inner.leases())?;
         object::give(kvb_lease { inner }, out)
     })
 }
@@ -194,10 +190,7 @@ pub unsafe extern "C" fn kvb_swap_import(
     plain(|| {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (swap, out) = unsafe { (arg::get(swap)?, arg::place(out)?) };
-        let mut inner = Vec::new();
-        let enough = inner.try_reserve_exact(swap.inner.imports().count());
-        enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
-        inner.extend(swap.inner.imports().cloned());
+        let inner = object::handles(swap.inner.imports())?;
         object::give(kvb_import { inner }, out)
     })
 }

@@ -129,12 +129,12 @@ impl InstanceSwap {
     }
 
     /// What holds each shard's blocks at the source until its copy has passed.
-    pub fn leases(&self) -> impl Iterator<Item = &Lease> {
+    pub fn leases(&self) -> impl Iterator<Item = &Lease> + Clone {
         self.export.shards().iter().map(Export::lease)
     }
 
     /// What holds each shard's blocks at the destination until its copy has passed.
-    pub fn imports(&self) -> impl Iterator<Item = &Import> {
+    pub fn imports(&self) -> impl Iterator<Item = &Import> + Clone {
         self.shards.iter().map(Copies::import)
     }
 

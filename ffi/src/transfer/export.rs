@@ -1,8 +1,6 @@
 //! The sending end.
 
-use alloc::vec::Vec;
-
-use kvblock::{ExportError, Handover, InstanceExport, NotOpen, Owner, Phase, Terms};
+use kvblock::{Export, ExportError, Handover, InstanceExport, NotOpen, Owner, Phase, Terms};
 
 use crate::arg::{self, Argument, Versioned};
 use crate::error::{self, kvb_error, plain, refused};
@@ -11,7 +9,7 @@ use crate::namespace::kvb_namespace;
 use crate::object;
 use crate::prompt;
 use crate::seqs::{kvb_handle, kvb_seqs};
-use crate::status::{KVB_ERR_INVALID, KVB_ERR_NO_MEMORY, KVB_ERR_OUT_OF_RANGE, kvb_status};
+use crate::status::{KVB_ERR_INVALID, KVB_ERR_OUT_OF_RANGE, kvb_status};
 
 /// Somebody else gets the content too; the sequence goes on here.
 pub const KVB_HANDOVER_COPY: u32 = 0;
@@ -183,11 +181,7 @@ pub unsafe extern "C" fn kvb_export_lease(
     plain(|| {
         // SAFETY: the head of the header says what pointers must be; so for both.
         let (export, out) = unsafe { (arg::get(export)?, arg::place(out)?) };
-        let shards = export.inner.shards();
-        let mut inner = Vec::new();
-        let enough = inner.try_reserve_exact(shards.len());
-        enough.map_err(|_| Argument(KVB_ERR_NO_MEMORY))?;
-        inner.extend(shards.iter().map(|it| it.lease().clone()));
+        let inner = object::handles(export.inner.shards().iter().map(Export::lease))?;
         object::give(kvb_lease { inner }, out)
     })
 }

@@ -118,13 +118,19 @@ static kvb_status swap_a_sequence(void) {
     return status;
 }
 
-static kvb_status lease_of_a_swap(void) {
+/* Of which no request fails: only those after it are counted. */
+static kvb_swap *a_swap(void) {
     kvb_swap *swap = NULL;
     const size_t failing = refused;
     refused = 0;
     CHECK_OK(swap_with(&swap));
     refused = failing;
     calls = 0;
+    return swap;
+}
+
+static kvb_status lease_of_a_swap(void) {
+    kvb_swap *swap = a_swap();
     kvb_lease *lease = NULL;
     kvb_status status = kvb_swap_lease(swap, &lease);
     CHECK((status == KVB_OK) == (lease != NULL));
@@ -135,12 +141,7 @@ static kvb_status lease_of_a_swap(void) {
 }
 
 static kvb_status import_of_a_swap(void) {
-    kvb_swap *swap = NULL;
-    const size_t failing = refused;
-    refused = 0;
-    CHECK_OK(swap_with(&swap));
-    refused = failing;
-    calls = 0;
+    kvb_swap *swap = a_swap();
     kvb_import *import = NULL;
     kvb_status status = kvb_swap_import(swap, &import);
     CHECK((status == KVB_OK) == (import != NULL));
