@@ -71,14 +71,9 @@ impl World {
 
     /// A sequence ends when a fence has passed.
     pub(crate) fn release_later(&mut self) {
-        let Some(at) = self.pick(self.known.len()) else {
+        let Some(known) = self.ending() else {
             return;
         };
-        if self.is_spared(at) {
-            return;
-        }
-        let known = self.known.swap_remove(at);
-        self.source_ends(known.handle);
         self.ends += 1;
         let (seqs, lane) = (
             &mut self.tiers[known.tier].seqs,

@@ -340,20 +340,26 @@ impl World {
             .unwrap();
     }
 
-    fn release(&mut self) {
-        let Some(at) = self.pick(self.known.len()) else {
-            return;
-        };
+    /// A sequence that is to end, which is known no more.
+    pub(crate) fn ending(&mut self) -> Option<Known> {
+        let at = self.pick(self.known.len())?;
         if self.is_spared(at) {
-            return;
+            return None;
         }
         let known = self.known.swap_remove(at);
         self.source_ends(known.handle);
+        Some(known)
+    }
+
+    fn release(&mut self) {
+        let Some(known) = self.ending() else {
+            return;
+        };
         self.tiers[known.tier].seqs.release(known.handle).unwrap();
     }
 
     /// Most of those that are on their way are to arrive.
-    pub(crate) fn is_spared(&mut self, at: usize) -> bool {
+    fn is_spared(&mut self, at: usize) -> bool {
         self.is_moving(self.known[at].handle) && self.random.below(4) > 0
     }
 
