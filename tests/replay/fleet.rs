@@ -577,6 +577,6 @@ fn each_instance_has_its_own_host_tier_and_its_own_swaps() {
     let head = result
         .report
         .lines()
-        .find(|it| it.contains("by swap  host blocks"));
+        .find(|it| it.contains("by swap  host blocks  held there"));
     assert!(head.is_some(), "{}", result.report);
 }

@@ -175,7 +175,7 @@ impl FleetSummary {
             "preemptions",
         ]);
         if swaps {
-            names.extend(["by swap", "host blocks", "held most"]);
+            names.extend(["by swap", "host blocks", "held there"]);
         }
         names.extend([
             "moved in",
